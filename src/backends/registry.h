@@ -1,0 +1,31 @@
+// Backends by name. Only registry.cpp includes a backend; everybody else sees an OpTable: one function per operator.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/all.h"
+
+namespace deepinfer {
+
+// Function per operator of one backend; null where the backend lacks it. Plain data, copied freely, immutable after start.
+struct OpTable {
+#define DEEPINFER_OP_MEMBER(name, Params) void (*name)(const ops::Params&, ops::Context&) = nullptr;
+  DEEPINFER_OPS(DEEPINFER_OP_MEMBER)
+#undef DEEPINFER_OP_MEMBER
+  std::string backend;  // "reference", "cpu"
+  std::string isa;      // "avx512_bf16", "generic", ... ; "scalar" for reference
+};
+
+// name: "auto", "cpu", "reference", ("cuda", "ascend": an error that says this build has none).
+// The cpu backend picks the best instruction set of this processor; DEEPINFER_CPU_ISA forces one (generic, avx2, avx512, avx512_bf16, amx) and
+// it is an error to force one that the processor lacks.
+Result<OpTable> make_op_table(std::string_view backend);
+
+std::vector<std::string> compiled_backends();
+// Instruction-set paths of the cpu backend that this processor can run, best last.
+std::vector<std::string> available_cpu_isas();
+// Operators that the table lacks, by name.
+std::vector<std::string> missing_operators(const OpTable& table);
+
+}  // namespace deepinfer
