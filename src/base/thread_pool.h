@@ -1,0 +1,79 @@
+// Threads for operators. run(f) calls f(thread, num_threads) once on every thread and returns when all are done; the caller is thread 0.
+//
+// A decode step dispatches hundreds of times, so workers spin for a while after their last task and only then park on a futex. Dispatch plus
+// join costs well below a microsecond while they spin (measured by tests/base/thread_pool_test.cpp --gtest_filter=*latency*, printed there).
+// Workers are pinned to the processors this process may use, one each; with fewer processors than threads nothing is pinned and nobody spins long.
+// One thread may call run() at a time (the engine thread); a run() inside f executes inline on the calling thread as thread 0 of 1.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace deepinfer {
+
+// Physical processors this process may use: affinity mask and cgroup quota, hyperthreads counted once.
+int default_thread_count();
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(int num_threads, bool pin = true);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int num_threads() const { return num_threads_; }
+
+  // f(int thread, int num_threads). Must not throw.
+  template <typename F>
+  void run(F&& f) {
+    using Fn = std::remove_reference_t<F>;
+    if (num_threads_ == 1 || inside_) {
+      f(0, 1);
+      return;
+    }
+    dispatch([](void* arg, int thread, int n) { (*static_cast<Fn*>(arg))(thread, n); },
+             const_cast<void*>(static_cast<const void*>(&f)));
+  }
+
+  // f(begin, end, thread) over contiguous static ranges of [0, n), at least `grain` items each; tiny n runs on the caller.
+  template <typename F>
+  void parallel_for(int64_t n, int64_t grain, F&& f) {
+    if (n <= 0) return;
+    const int64_t parts = (n + grain - 1) / grain;
+    if (parts <= 1 || num_threads_ == 1 || inside_) {
+      f(int64_t{0}, n, 0);
+      return;
+    }
+    run([&](int thread, int threads) {
+      const int64_t use = parts < threads ? parts : threads;
+      if (thread >= use) return;
+      const int64_t begin = n * thread / use, end = n * (thread + 1) / use;
+      if (begin < end) f(begin, end, thread);
+    });
+  }
+
+ private:
+  using Task = void (*)(void*, int, int);
+  struct alignas(64) Worker {
+    std::atomic<uint32_t> done{0};  // last finished generation
+    std::thread thread;
+  };
+
+  void dispatch(Task task, void* arg);
+  void work(int thread);
+
+  const int num_threads_;
+  int spin_ = 0;  // pauses before parking
+  inline static thread_local bool inside_ = false;
+  alignas(64) std::atomic<uint32_t> generation_{0};
+  std::atomic<uint32_t> sleepers_{0};
+  std::atomic<bool> stop_{false};
+  Task task_ = nullptr;
+  void* arg_ = nullptr;
+  std::unique_ptr<Worker[]> workers_;
+};
+
+}  // namespace deepinfer
