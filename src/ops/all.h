@@ -8,7 +8,6 @@
 #include "ops/engram_gate.h"
 #include "ops/engram_gather.h"
 #include "ops/engram_hash.h"
-#include "ops/function.h"
 #include "ops/gather_rows.h"
 #include "ops/hc_collapse.h"
 #include "ops/hc_expand.h"

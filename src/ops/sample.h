@@ -1,12 +1,12 @@
 // sample: one token per row, independent of batch, order and drafts (design.md "Numbers"; cli.md "Order of sampling").
 //   1. allowed ids: bit set in the mask (null: all) and logit > -infinity
 //   2. temperature < 1e-5: lowest id with the largest logit
-//   3. z = logit / temperature; p = exp(z - max z); min_p keeps p >= min_p (relative to the best); top_k keeps the k best by (z falling,
+//   3. p = exact_exp((logit - max) * (1 / temperature)); min_p keeps p >= min_p (relative to the best); top_k keeps the k best by (z falling,
 //      id rising); top_p keeps, over what top_k kept, an id if the sum of strictly better ranked ids is <= top_p of the whole: sums are of the
 //      integers floor(p * 2^31), so the kept set does not depend on the order of summation
-//   4. token = argmax over kept ids of z + Gumbel(seed, choice, position, id); ties: lowest id. Gumbel noise is -log(-log(u)) with
-//      u = (v + 0.5) * 2^-32 and v a 32-bit output of Philox4x32-10 (Salmon et al., SC'11) with key = seed, counter = (id / 4, position, choice, 0),
-//      lane id % 4: a draft at the same position shares the noise.
+//   4. token = argmax over kept ids of (logit - max) / temperature + Gumbel(seed, choice, position, id); ties: lowest id. Noise is -log(-log(u)) with
+//      u = ((v >> 8) + 0.5) * 2^-24 and v a 32-bit output of Philox4x32-10 (ops/philox.h): key = seed, counter = (id / 4, position, choice, 0), lane
+//      id % 4. A draft at the same position shares the noise. exp and log are those of ops/math.h, so every backend draws the same token.
 #pragma once
 #include "ops/op.h"
 
