@@ -43,6 +43,7 @@ struct StateLayout {
 class Model {
  public:
   // Opens, validates and binds a checkpoint folder. Weights stay mapped from the files.
+  Model() = default;
   static Result<std::unique_ptr<Model>> load(const std::string& folder, const ModelOptions& options, ThreadPool& pool);
 
   const ModelConfig& config() const { return config_; }
