@@ -1,0 +1,18 @@
+# Run at build time (cmake -P): writes OUTPUT with the current commit, touching it only when that changed. Works without git.
+execute_process(COMMAND git -C ${SOURCE} rev-parse --short=12 HEAD OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE
+  ERROR_QUIET RESULT_VARIABLE failed)
+if(failed OR NOT commit)
+  set(commit unknown)
+else()
+  execute_process(COMMAND git -C ${SOURCE} diff-index --quiet HEAD -- ERROR_QUIET OUTPUT_QUIET RESULT_VARIABLE dirty)
+  if(dirty EQUAL 1)
+    string(APPEND commit -dirty)
+  endif()
+endif()
+set(text "#define DEEPINFER_COMMIT \"${commit}\"\n")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT text STREQUAL "${old}")
+  file(WRITE ${OUTPUT} "${text}")
+endif()

@@ -1,0 +1,68 @@
+// Entry of the `deepinfer` binary: parses the command line, runs one command, maps its result to the exit code (spec:
+// cli.md). A new command is one file cmd_<name>.cpp and one line in DEEPINFER_COMMANDS below.
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "cli/command.h"
+#include "cli/version.h"
+
+// In the order of `deepinfer --help`.
+#define DEEPINFER_COMMANDS(X) X(inspect)
+
+namespace deepinfer::cli {
+
+#define DEEPINFER_DECLARE(name) void add_##name(CLI::App&, CommandContext&);
+DEEPINFER_COMMANDS(DEEPINFER_DECLARE)
+#undef DEEPINFER_DECLARE
+
+namespace {
+
+// The last line of stderr is the error: one line, whatever the message holds.
+int report(const std::string& message, int code) {
+  std::string line = "deepinfer: " + message;
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", line.c_str());
+  return code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"deepinfer: runs DeepSeek-V4.1 checkpoints", "deepinfer"};
+  CommandContext context;
+  app.set_version_flag("--version", version_text());
+  app.require_subcommand(1);
+#define DEEPINFER_ADD(name) add_##name(app, context);
+  DEEPINFER_COMMANDS(DEEPINFER_ADD)
+#undef DEEPINFER_ADD
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help, --version
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    std::string command;
+    for (const CLI::App* sub : app.get_subcommands()) command += sub->get_name() + " ";
+    return report(fmt::format("{} (see deepinfer {}--help)", e.what(), command), 2);
+  }
+  if (!context.run) return report("no command given (see deepinfer --help)", 2);
+  const Result<int> result = context.run();
+  return result ? *result : report(result.error().message, exit_code(result.error().code));
+}
+
+}  // namespace
+}  // namespace deepinfer::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, not a death by signal
+  // Rooms return errors as values; what still throws is the standard library out of memory.
+  try {
+    return deepinfer::cli::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return deepinfer::cli::report("out of memory", 1);
+  } catch (const std::exception& e) {
+    return deepinfer::cli::report(std::string("internal error: ") + e.what(), 1);
+  }
+}
