@@ -12,7 +12,7 @@
 namespace deepinfer {
 
 Result<MappedFile> MappedFile::open(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     return fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo, "{}: cannot open: {}", path, std::strerror(errno));
   struct stat st = {};
@@ -53,6 +53,13 @@ MappedFile::~MappedFile() {
 
 void MappedFile::advise(int advice) const {
   if (data_) madvise(const_cast<uint8_t*>(data_), size_, advice);
+}
+
+void MappedFile::advise_range(const uint8_t* data, uint64_t bytes, int advice) const {
+  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + page - 1) / page * page;
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + bytes) / page * page;
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, advice);
 }
 
 }  // namespace deepinfer

@@ -23,6 +23,8 @@ class MappedFile {
   const std::string& path() const { return path_; }
   // madvise over the whole mapping (MADV_RANDOM, MADV_WILLNEED, ...); a hint, errors are ignored.
   void advise(int advice) const;
+  // The same for the pages that lie wholly inside [data, data + bytes).
+  void advise_range(const uint8_t* data, uint64_t bytes, int advice) const;
 
  private:
   const uint8_t* data_ = nullptr;

@@ -19,23 +19,22 @@ bool exists(const std::string& path) {
   return stat(path.c_str(), &st) == 0;
 }
 
-std::string_view without_prefix(std::string_view name) {
-  return name.substr(0, 6) == "model." ? name.substr(6) : name;
-}
+std::string_view without_prefix(std::string_view name) { return name.substr(0, 6) == "model." ? name.substr(6) : name; }
 
 std::string cut(std::string_view s) { return s.size() > 200 ? std::string(s.substr(0, 200)) + "..." : std::string(s); }
 
 // Tensor (bare name) -> shard file, as the index says.
 struct Index {
-  std::vector<std::string> shards;                   // in order of name
-  std::unordered_map<std::string, int> shard_of;     // bare name -> shard
+  std::vector<std::string> shards;                // in order of name
+  std::unordered_map<std::string, int> shard_of;  // bare name -> shard
   bool from_file = false;
 };
 
 Status add_name(Index& index, std::string_view full, int shard, const std::string& where) {
   const std::string bare(without_prefix(full));
   if (!index.shard_of.emplace(bare, shard).second)
-    return fail(ErrorCode::kBadModel, "{}: tensor {} occurs twice (with and without the prefix \"model.\")", where, cut(bare));
+    return fail(ErrorCode::kBadModel, "{}: tensor {} occurs twice (with and without the prefix \"model.\")", where,
+                cut(bare));
   return {};
 }
 
@@ -47,7 +46,8 @@ Result<Index> read_index(const std::string& folder) {
       index.shards.push_back("model.safetensors");
       return index;
     }
-    return fail(ErrorCode::kNotFound, "{}: no such file (nor a single model.safetensors); the folder is not a whole checkpoint", path);
+    return fail(ErrorCode::kNotFound,
+                "{}: no such file (nor a single model.safetensors); the folder is not a whole checkpoint", path);
   }
   DI_TRY(MappedFile file, MappedFile::open(path));
   simdjson::dom::parser parser;
@@ -61,9 +61,12 @@ Result<Index> read_index(const std::string& folder) {
   std::unordered_map<std::string, int> shard_ids;
   for (auto [name, value] : map) {
     std::string_view shard;
-    if (value.get_string().get(shard)) return fail(ErrorCode::kBadModel, "{}: weight_map: shard of {} is not a string", path, cut(name));
-    if (shard.empty() || shard.find('/') != std::string_view::npos || shard == ".." || shard.find('\0') != std::string_view::npos)
-      return fail(ErrorCode::kBadModel, "{}: shard {} of {} is not a plain file name in the folder", path, cut(shard), cut(name));
+    if (value.get_string().get(shard))
+      return fail(ErrorCode::kBadModel, "{}: weight_map: shard of {} is not a string", path, cut(name));
+    if (shard.empty() || shard.find('/') != std::string_view::npos || shard == ".." ||
+        shard.find('\0') != std::string_view::npos)
+      return fail(ErrorCode::kBadModel, "{}: shard {} of {} is not a plain file name in the folder", path, cut(shard),
+                  cut(name));
     auto [at, fresh] = shard_ids.emplace(std::string(shard), static_cast<int>(index.shards.size()));
     if (fresh) index.shards.emplace_back(shard);
     DI_TRY_STATUS(add_name(index, name, at->second, path));
@@ -89,7 +92,8 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder, const ModelConfig
     const std::string path = folder + "/" + index.shards[i];
     auto opened = MappedFile::open(path);
     if (!opened && opened.error().code == ErrorCode::kNotFound && index.from_file)
-      return fail(ErrorCode::kNotFound, "{}: no such file, but {} names it; download the missing shard", path, kIndexName);
+      return fail(ErrorCode::kNotFound, "{}: no such file, but {} names it; download the missing shard", path,
+                  kIndexName);
     DI_TRY(MappedFile file, std::move(opened));
     DI_TRY(headers[i], parse_safetensors_header(file.text(), file.size(), path));
     for (const TensorEntry& t : headers[i].tensors) {
@@ -101,14 +105,16 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder, const ModelConfig
         if (at == index.shard_of.end())
           return fail(ErrorCode::kBadModel, "{}: tensor {} is not in {}", path, cut(bare), kIndexName);
         if (at->second != static_cast<int>(i))
-          return fail(ErrorCode::kBadModel, "{}: tensor {} lies here, but {} says {}", path, cut(bare), kIndexName, index.shards[at->second]);
+          return fail(ErrorCode::kBadModel, "{}: tensor {} lies here, but {} says {}", path, cut(bare), kIndexName,
+                      index.shards[at->second]);
       }
       if (!found.emplace(bare, Found{&t, static_cast<int>(i), headers[i].data_offset}).second)
         return fail(ErrorCode::kBadModel, "{}: tensor {} occurs twice", path, cut(bare));
     }
     c.shards_.push_back(std::move(file));
   }
-  const std::string where = folder + (index.from_file ? std::string("/") + kIndexName : std::string("/model.safetensors"));
+  const std::string where =
+      folder + (index.from_file ? std::string("/") + kIndexName : std::string("/model.safetensors"));
   auto shard_path = [&](int shard) { return folder + "/" + index.shards[static_cast<size_t>(shard)]; };
 
   std::vector<ExpectedTensor> expected = expected_tensors(config);
@@ -118,29 +124,37 @@ Result<Checkpoint> Checkpoint::open(const std::string& folder, const ModelConfig
     if (at == found.end()) {
       const auto named = index.shard_of.find(want.name);
       if (named == index.shard_of.end())
-        return fail(ErrorCode::kBadModel, "{}: tensor {} is missing (expected {} of shape {})", where, want.name, dtype_name(want.dtype),
-                    shape_string(want.shape));
-      return fail(ErrorCode::kBadModel, "{}: tensor {} is missing here, although {} says so", shard_path(named->second), want.name, kIndexName);
+        return fail(ErrorCode::kBadModel, "{}: tensor {} is missing (expected {} of shape {})", where, want.name,
+                    dtype_name(want.dtype), shape_string(want.shape));
+      return fail(ErrorCode::kBadModel, "{}: tensor {} is missing here, although {} says so", shard_path(named->second),
+                  want.name, kIndexName);
     }
     const TensorEntry& t = *at->second.entry;
     if (t.dtype != want.dtype)
-      return fail(ErrorCode::kBadModel, "{}: tensor {} has dtype {}, expected {}", shard_path(at->second.shard), want.name, dtype_name(t.dtype),
-                  dtype_name(want.dtype));
+      return fail(ErrorCode::kBadModel, "{}: tensor {} has dtype {}, expected {}", shard_path(at->second.shard),
+                  want.name, dtype_name(t.dtype), dtype_name(want.dtype));
     if (t.shape != want.shape)
-      return fail(ErrorCode::kBadModel, "{}: tensor {} has shape {}, expected {} by config.json", shard_path(at->second.shard), want.name,
-                  shape_string(t.shape), shape_string(want.shape));
+      return fail(ErrorCode::kBadModel, "{}: tensor {} has shape {}, expected {} by config.json",
+                  shard_path(at->second.shard), want.name, shape_string(t.shape), shape_string(want.shape));
     const MappedFile& file = c.shards_[static_cast<size_t>(at->second.shard)];
-    TensorRef ref{t.dtype, std::move(want.shape), file.data() + at->second.data_offset + t.begin, t.end - t.begin, want.kind, at->second.shard};
+    TensorRef ref{t.dtype,   std::move(want.shape), file.data() + at->second.data_offset + t.begin, t.end - t.begin,
+                  want.kind, at->second.shard};
+    // Rows of a table are read one by one at hashed places: readahead would fetch a hundred times what is used.
+    if (ref.kind == TensorKind::kEngramTable) file.advise_range(ref.data, ref.bytes, MADV_RANDOM);
     c.total_bytes_ += ref.bytes;
     c.tensors_.emplace(std::move(want.name), std::move(ref));
   }
+  for (const SafetensorsHeader& header : headers)
+    if (!header.layout_fault.empty()) return fail(ErrorCode::kBadModel, "{}", header.layout_fault);
   if (index.shard_of.size() != c.tensors_.size()) {
     for (const auto& [name, shard] : index.shard_of) {
       if (c.tensors_.count(name)) continue;
       if (name.find("hc_") != std::string::npos && name.find("_norm.weight") != std::string::npos)
-        return fail(ErrorCode::kBadModel, "{}: tensor {} must not exist (its weight is folded into the hc fn of published checkpoints)", where, cut(name));
-      return fail(ErrorCode::kBadModel, "{}: tensor {} in {} is unknown to this architecture and config.json", where, cut(name),
-                  index.shards[static_cast<size_t>(shard)]);
+        return fail(ErrorCode::kBadModel,
+                    "{}: tensor {} must not exist (its weight is folded into the hc fn of published checkpoints)",
+                    where, cut(name));
+      return fail(ErrorCode::kBadModel, "{}: tensor {} in {} is unknown to this architecture and config.json", where,
+                  cut(name), index.shards[static_cast<size_t>(shard)]);
     }
   }
   return c;
@@ -155,35 +169,6 @@ const TensorRef& Checkpoint::get(std::string_view name) const {
   const TensorRef* t = find(name);
   DI_CHECK(t != nullptr, "tensor {}", name);
   return *t;
-}
-
-Result<std::vector<int32_t>> load_token_map(const std::string& folder, const ModelConfig& config) {
-  std::vector<int32_t> map;
-  if (config.engram_layer_ids.empty()) return map;
-  const std::string path = folder + "/engram_meta.json";
-  DI_TRY(MappedFile file, MappedFile::open(path));
-  simdjson::dom::parser parser;
-  simdjson::dom::element root;
-  if (const auto e = parser.parse(file.text().data(), file.size()).get(root))
-    return fail(ErrorCode::kBadModel, "{}: not valid JSON: {}", path, simdjson::error_message(e));
-  simdjson::dom::array array;
-  if (!root.is_object() || root["token_map"].get_array().get(array))
-    return fail(ErrorCode::kBadModel, "{}: token_map is missing or not a list", path);
-  int64_t top = -1;
-  for (auto item : array) {
-    int64_t v;
-    if (item.get_int64().get(v) || v < 0 || v >= config.engram_compressed_vocab_size)
-      return fail(ErrorCode::kBadModel, "{}: token_map[{}] is not an id below engram_compressed_vocab_size = {}", path, map.size(),
-                  config.engram_compressed_vocab_size);
-    top = std::max(top, v);
-    map.push_back(static_cast<int32_t>(v));
-  }
-  if (static_cast<int64_t>(map.size()) != config.vocab_size)
-    return fail(ErrorCode::kBadModel, "{}: token_map has {} entries, expected vocab_size = {}", path, map.size(), config.vocab_size);
-  if (top + 1 != config.engram_compressed_vocab_size)
-    return fail(ErrorCode::kBadModel, "{}: token_map has {} classes, config.json says engram_compressed_vocab_size = {}", path, top + 1,
-                config.engram_compressed_vocab_size);
-  return map;
 }
 
 }  // namespace deepinfer

@@ -1,6 +1,7 @@
-// A checkpoint folder in the published layout: config.json, *.safetensors shards, index. Opening maps the shards and checks every name, dtype,
-// shape and place (model.md 2.4 rule 11, 3); it reads no weights, so it is quick for any size, and a checkpoint larger than memory runs through
-// the page cache. Immutable after open; TensorRefs live as long as the object.
+// A checkpoint folder in the published layout: config.json, *.safetensors shards, index. Opening maps the shards and
+// checks every name, dtype, shape and place (model.md 2.4 rule 11, 3); it reads no weights, so it is quick for any
+// size, and a checkpoint larger than memory runs through the page cache. Immutable after open; TensorRefs live as long
+// as the object.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "checkpoint/engram_map.h"
 #include "checkpoint/names.h"
 #include "config/config.h"
 
@@ -28,7 +30,8 @@ class Checkpoint {
  public:
   static Result<Checkpoint> open(const std::string& folder, const ModelConfig& config);
 
-  // Names without the optional "model." prefix. get() aborts on an unknown name: open() has checked that all expected ones are there.
+  // Names without the optional "model." prefix. get() aborts on an unknown name: open() has checked that all expected
+  // ones are there.
   const TensorRef* find(std::string_view name) const;
   const TensorRef& get(std::string_view name) const;
   size_t num_tensors() const { return tensors_.size(); }
@@ -48,8 +51,5 @@ class Checkpoint {
   Map tensors_;
   uint64_t total_bytes_ = 0;
 };
-
-// Token id -> compressed id of the n-gram hash (model.md 4.9a), from engram_meta.json. Empty when the config has no engram layers.
-Result<std::vector<int32_t>> load_token_map(const std::string& folder, const ModelConfig& config);
 
 }  // namespace deepinfer

@@ -10,8 +10,12 @@ class Enumerator {
   void add(std::string name, DType dtype, std::vector<int64_t> shape, TensorKind kind) {
     out.push_back({std::move(name), dtype, std::move(shape), kind});
   }
-  void bf16(const std::string& name, std::vector<int64_t> shape, TensorKind kind) { add(name, DType::kBF16, std::move(shape), kind); }
-  void f32(const std::string& name, std::vector<int64_t> shape, TensorKind kind) { add(name, DType::kF32, std::move(shape), kind); }
+  void bf16(const std::string& name, std::vector<int64_t> shape, TensorKind kind) {
+    add(name, DType::kBF16, std::move(shape), kind);
+  }
+  void f32(const std::string& name, std::vector<int64_t> shape, TensorKind kind) {
+    add(name, DType::kF32, std::move(shape), kind);
+  }
   void fp8(const std::string& name, int64_t rows, int64_t cols, TensorKind kind) {
     add(name + ".weight", DType::kF8E4M3, {rows, cols}, kind);
     add(name + ".scale", DType::kF8E8M0, {(rows + 31) / 32, (cols + 31) / 32}, kind);
@@ -127,9 +131,11 @@ class Enumerator {
 }  // namespace
 
 const char* tensor_kind_name(TensorKind kind) {
-  constexpr const char* kNames[kNumTensorKinds] = {"embedding", "head", "norms", "hyper-connections", "attention", "compressors", "indexers",
-                                                   "engram tables", "engram projections", "routers", "routed experts", "shared experts",
-                                                   "drafts (DSpark)", "vision"};
+  constexpr const char* kNames[kNumTensorKinds] = {"embedding",         "head",           "norms",
+                                                   "hyper-connections", "attention",      "compressors",
+                                                   "indexers",          "engram tables",  "engram projections",
+                                                   "routers",           "routed experts", "shared experts",
+                                                   "drafts (DSpark)",   "vision"};
   return kNames[static_cast<int>(kind)];
 }
 

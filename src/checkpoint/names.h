@@ -9,7 +9,22 @@
 
 namespace deepinfer {
 
-enum class TensorKind { kEmbedding, kHead, kNorm, kHyper, kAttention, kCompressor, kIndexer, kEngramTable, kEngram, kRouter, kExpert, kSharedExpert, kDraft, kVision };
+enum class TensorKind {
+  kEmbedding,
+  kHead,
+  kNorm,
+  kHyper,
+  kAttention,
+  kCompressor,
+  kIndexer,
+  kEngramTable,
+  kEngram,
+  kRouter,
+  kExpert,
+  kSharedExpert,
+  kDraft,
+  kVision
+};
 const char* tensor_kind_name(TensorKind kind);
 inline constexpr int kNumTensorKinds = 14;
 

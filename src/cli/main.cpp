@@ -5,11 +5,16 @@
 #include <exception>
 #include <new>
 
+#include "base/interrupt.h"
 #include "cli/command.h"
 #include "cli/version.h"
 
-// In the order of `deepinfer --help`.
-#define DEEPINFER_COMMANDS(X) X(inspect)
+// In the order of `deepinfer --help`; one line a command.
+// clang-format off
+#define DEEPINFER_COMMANDS(X) \
+  X(inspect) \
+  X(synth)
+// clang-format on
 
 namespace deepinfer::cli {
 
@@ -49,7 +54,9 @@ int run(int argc, char** argv) {
   }
   if (!context.run) return report("no command given (see deepinfer --help)", 2);
   const Result<int> result = context.run();
-  return result ? *result : report(result.error().message, exit_code(result.error().code));
+  if (result) return *result;
+  const int stopped = result.error().code == ErrorCode::kCancelled ? interrupted() : 0;
+  return report(result.error().message, stopped ? 128 + stopped : exit_code(result.error().code));
 }
 
 }  // namespace

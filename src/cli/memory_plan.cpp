@@ -3,6 +3,9 @@
 #include "tensor/quant.h"
 
 namespace deepinfer::cli {
+namespace {
+int64_t align64(int64_t n) { return (n + 63) / 64 * 64; }
+}  // namespace
 
 MemoryPlan MemoryPlan::make(const ModelConfig& c) {
   MemoryPlan plan;
@@ -11,7 +14,8 @@ MemoryPlan MemoryPlan::make(const ModelConfig& c) {
       record_bytes(c.use_fp4_sparse_kv ? CacheFormat::kFp4E4m3 : CacheFormat::kFp8, c.head_dim);
   const int64_t index_record = record_bytes(CacheFormat::kFp4Ue8m0, c.index_head_dim);
   std::vector<kv::Stream> streams;
-  const int64_t backtracking = c.num_nextn_predict_layers > 0 ? c.dspark_block_size + 1 : 0;
+  const int64_t slack =
+      c.dspark_block_size + 1;  // slots for a rejected draft block and the token before it, as in Model::load
   for (int64_t i = 0; i < c.total_layers(); ++i) {
     LayerStore layer;
     const bool draft = i >= c.num_hidden_layers;
@@ -31,8 +35,7 @@ MemoryPlan MemoryPlan::make(const ModelConfig& c) {
         streams.push_back({layer.name + ".index", layer.ratio, index_record});
         if (layer.ratio > 1) {
           // Score and latent in fp32 of every token of the group and of those that a rejected draft may bring back.
-          const int64_t slots = layer.ratio + (backtracking > 0 ? backtracking - 1 : 0);
-          plan.carry_bytes += slots * 2 * c.head_dim * 4;
+          plan.carry_bytes += align64((2 + slack) * 2 * c.head_dim * 4);
         }
       }
     }
@@ -40,8 +43,8 @@ MemoryPlan MemoryPlan::make(const ModelConfig& c) {
   }
   plan.block = kv::BlockLayout::make(std::move(streams));
   plan.bytes_per_token = plan.block.bytes_per_token();
-  plan.ring_slots = c.sliding_window + backtracking;
-  plan.window_bytes = plan.ring_slots * window_record * c.total_layers();
+  plan.ring_slots = c.sliding_window + slack;
+  plan.window_bytes = align64(plan.ring_slots * window_record) * c.total_layers();
   if (!c.engram_layer_ids.empty()) plan.history_bytes = 4 * (c.engram_max_ngram_size - 1);
   return plan;
 }

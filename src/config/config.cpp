@@ -18,7 +18,8 @@ std::string show(const Element& e) {
   return s.size() > 60 ? s.substr(0, 57) + "..." : s;
 }
 
-// Reads keys of one JSON object; the first fault is kept and every later call is a no-op, so that reading stays a flat list.
+// Reads keys of one JSON object; the first fault is kept and every later call is a no-op, so that reading stays a flat
+// list.
 class Reader {
  public:
   Reader(std::string name, std::string prefix, simdjson::dom::object object, Status& status)
@@ -116,10 +117,11 @@ class Reader {
   }
 
   void missing(const char* key, std::string_view want) {
-    status_ = fail(ErrorCode::kBadModel, "{}: {}{} is missing, expected {}", name_, prefix_, key, want);
+    if (status_) status_ = fail(ErrorCode::kBadModel, "{}: {}{} is missing, expected {}", name_, prefix_, key, want);
   }
   void wrong(const char* key, std::string_view want, const Element& found) {
-    status_ = fail(ErrorCode::kBadModel, "{}: {}{} is {}, expected {}", name_, prefix_, key, show(found), want);
+    if (status_)
+      status_ = fail(ErrorCode::kBadModel, "{}: {}{} is {}, expected {}", name_, prefix_, key, show(found), want);
   }
 
  private:
@@ -128,7 +130,9 @@ class Reader {
   Status& status_;
 };
 
-constexpr int64_t kMaxLayers = 1024, kMaxDim = 1 << 20, kMaxVocab = 1 << 24, kMaxExperts = 1 << 16;
+constexpr int64_t kMaxLayers = 1024, kMaxDim = 1 << 18, kMaxVocab = 1 << 24, kMaxExperts = 1 << 16;
+constexpr int64_t kMaxAllExperts = 1 << 20;        // of all layers together: bounds the list of tensors
+constexpr int64_t kMaxAllEngramColumns = 1 << 13;  // of all layers together: bounds the search for primes
 
 bool ascending(const std::vector<int64_t>& v) {
   for (size_t i = 1; i < v.size(); ++i)
@@ -181,7 +185,8 @@ void read_text(Reader& r, ModelConfig& c) {
   r.integers("kv_source_layer_ids", c.kv_source_layer_ids, 0, kMaxLayers);
   r.integers("index_source_layer_ids", c.index_source_layer_ids, 0, kMaxLayers);
   c.index_k_source_layer_ids = c.kv_source_layer_ids;
-  if (r.present("index_k_source_layer_ids")) r.integers("index_k_source_layer_ids", c.index_k_source_layer_ids, 0, kMaxLayers);
+  if (r.present("index_k_source_layer_ids"))
+    r.integers("index_k_source_layer_ids", c.index_k_source_layer_ids, 0, kMaxLayers);
   r.integer("index_n_heads", c.index_n_heads, 1, 65536);
   r.integer("index_head_dim", c.index_head_dim, 32, 65536);
   r.integer("index_topk", c.index_topk, 1, 1 << 24);
@@ -230,24 +235,28 @@ template <typename Bad>
 Status check_rules(const ModelConfig& c, Bad bad) {
   const int64_t layers = c.num_hidden_layers;
   if (static_cast<int64_t>(c.compress_ratios.size()) != c.total_layers())
-    return bad("compress_ratios", fmt::format("has {} entries, expected num_hidden_layers + num_nextn_predict_layers = {}",
-                                              c.compress_ratios.size(), c.total_layers()));
+    return bad("compress_ratios",
+               fmt::format("has {} entries, expected num_hidden_layers + num_nextn_predict_layers = {}",
+                           c.compress_ratios.size(), c.total_layers()));
   for (int64_t i = layers; i < c.total_layers(); ++i)
-    if (c.ratio(i) != 0) return bad("compress_ratios", fmt::format("entry {} (draft layer) is {}, expected 0", i, c.ratio(i)));
+    if (c.ratio(i) != 0)
+      return bad("compress_ratios", fmt::format("entry {} (draft layer) is {}, expected 0", i, c.ratio(i)));
   if (c.first_decoder_layer() < 0)
     return bad("compress_ratios", "has no layer of ratio 1, expected at least one (it starts the decoder half)");
   struct Map {
     const char* key;
     const std::vector<int64_t>& ids;
   };
-  for (const Map& m : {Map{"kv_source_layer_ids", c.kv_source_layer_ids}, Map{"index_k_source_layer_ids", c.index_k_source_layer_ids},
-                       Map{"index_source_layer_ids", c.index_source_layer_ids}, Map{"engram_layer_ids", c.engram_layer_ids},
-                       Map{"dspark_target_layer_ids", c.dspark_target_layer_ids}}) {
+  for (const Map& m :
+       {Map{"kv_source_layer_ids", c.kv_source_layer_ids}, Map{"index_k_source_layer_ids", c.index_k_source_layer_ids},
+        Map{"index_source_layer_ids", c.index_source_layer_ids}, Map{"engram_layer_ids", c.engram_layer_ids},
+        Map{"dspark_target_layer_ids", c.dspark_target_layer_ids}}) {
     if (!ascending(m.ids)) return bad(m.key, "is not in rising order");
     for (int64_t id : m.ids)
       if (id >= layers) return bad(m.key, fmt::format("names layer {}, but there are only {}", id, layers));
   }
-  for (const Map& m : {Map{"kv_source_layer_ids", c.kv_source_layer_ids}, Map{"index_source_layer_ids", c.index_source_layer_ids}})
+  for (const Map& m :
+       {Map{"kv_source_layer_ids", c.kv_source_layer_ids}, Map{"index_source_layer_ids", c.index_source_layer_ids}})
     for (int64_t id : m.ids)
       if (c.ratio(id) == 0) return bad(m.key, fmt::format("names layer {}, whose compress ratio is 0", id));
   for (int64_t id : c.kv_source_layer_ids)
@@ -255,17 +264,20 @@ Status check_rules(const ModelConfig& c, Bad bad) {
       return bad("index_k_source_layer_ids", fmt::format("lacks layer {} of kv_source_layer_ids", id));
   for (int64_t id : c.index_k_source_layer_ids)
     if (!contains(c.index_source_layer_ids, id))
-      return bad("index_source_layer_ids", fmt::format("lacks layer {} of kv_source_layer_ids", id));
+      return bad("index_source_layer_ids", fmt::format("lacks layer {} of index_k_source_layer_ids", id));
   if (c.index_k_source_layer_ids != c.kv_source_layer_ids)
-    return bad("index_k_source_layer_ids", "differs from kv_source_layer_ids, which no released checkpoint does; not supported");
+    return bad("index_k_source_layer_ids",
+               "differs from kv_source_layer_ids, which no released checkpoint does; not supported");
   for (int64_t i = 0; i < layers; ++i) {
     if (c.ratio(i) == 0) continue;
-    for (const Map& m : {Map{"kv_source_layer_ids", c.kv_source_layer_ids}, Map{"index_source_layer_ids", c.index_source_layer_ids}}) {
+    for (const Map& m :
+         {Map{"kv_source_layer_ids", c.kv_source_layer_ids}, Map{"index_source_layer_ids", c.index_source_layer_ids}}) {
       const int source = nearest_at_or_below(m.ids, i);
-      if (source < 0) return bad(m.key, fmt::format("has no source at or below layer {}, which reads compressed KV", i));
+      if (source < 0)
+        return bad(m.key, fmt::format("has no source at or below layer {}, which reads compressed KV", i));
       if (c.ratio(source) != c.ratio(i))
-        return bad(m.key, fmt::format("gives layer {} (compress ratio {}) the source {} (compress_ratios: {})", i, c.ratio(i), source,
-                                      c.ratio(source)));
+        return bad(m.key, fmt::format("gives layer {} (compress ratio {}) the source {} (compress_ratios: {})", i,
+                                      c.ratio(i), source, c.ratio(source)));
     }
   }
   if (!c.is_kv_source(c.first_decoder_layer()))
@@ -273,60 +285,91 @@ Status check_rules(const ModelConfig& c, Bad bad) {
 
   if (c.candidate_source_layer_id >= 0) {
     if (!c.is_index_source(c.candidate_source_layer_id))
-      return bad("candidate_source_layer_id", fmt::format("is {}, which is not in index_source_layer_ids", c.candidate_source_layer_id));
+      return bad("candidate_source_layer_id",
+                 fmt::format("is {}, which is not in index_source_layer_ids", c.candidate_source_layer_id));
     if (c.candidate_topk_blocks % 8 != 0)
       return bad("candidate_topk_blocks", fmt::format("is {}, expected a multiple of 8", c.candidate_topk_blocks));
     if ((c.candidate_topk_blocks - 1) * c.candidate_block_size + 1 < c.index_topk)
-      return bad("index_topk", fmt::format("is {}, more than candidate_topk_blocks x candidate_block_size = {} x {} can hold", c.index_topk,
-                                           c.candidate_topk_blocks, c.candidate_block_size));
+      return bad("index_topk",
+                 fmt::format("is {}, more than candidate_topk_blocks x candidate_block_size = {} x {} can hold",
+                             c.index_topk, c.candidate_topk_blocks, c.candidate_block_size));
     for (int64_t id : c.index_source_layer_ids)
-      if (id > c.candidate_source_layer_id &&
-          (c.ratio(id) != c.ratio(c.candidate_source_layer_id) || c.kv_source_of(id) != c.kv_source_of(c.candidate_source_layer_id)))
-        return bad("candidate_source_layer_id", fmt::format("is {}, but index source {} reads another cache", c.candidate_source_layer_id, id));
+      if (id > c.candidate_source_layer_id && (c.ratio(id) != c.ratio(c.candidate_source_layer_id) ||
+                                               c.kv_source_of(id) != c.kv_source_of(c.candidate_source_layer_id)))
+        return bad("candidate_source_layer_id",
+                   fmt::format("is {}, but index source {} reads another cache", c.candidate_source_layer_id, id));
   }
   auto multiple = [](int64_t v, int64_t of) { return v % of == 0; };
-  if (!multiple(c.hidden_size, 32)) return bad("hidden_size", fmt::format("is {}, expected a multiple of 32", c.hidden_size));
+  if (!multiple(c.hidden_size, 32))
+    return bad("hidden_size", fmt::format("is {}, expected a multiple of 32", c.hidden_size));
   if (!multiple(c.head_dim, 32)) return bad("head_dim", fmt::format("is {}, expected a multiple of 32", c.head_dim));
-  if (!multiple(c.index_head_dim, 32)) return bad("index_head_dim", fmt::format("is {}, expected a multiple of 32", c.index_head_dim));
-  if (!multiple(c.q_lora_rank, 32)) return bad("q_lora_rank", fmt::format("is {}, expected a multiple of 32", c.q_lora_rank));
+  if (!multiple(c.index_head_dim, 32))
+    return bad("index_head_dim", fmt::format("is {}, expected a multiple of 32", c.index_head_dim));
+  if (!multiple(c.q_lora_rank, 32))
+    return bad("q_lora_rank", fmt::format("is {}, expected a multiple of 32", c.q_lora_rank));
   if (!multiple(c.moe_intermediate_size, 32))
     return bad("moe_intermediate_size", fmt::format("is {}, expected a multiple of 32", c.moe_intermediate_size));
   if (!multiple(c.qk_rope_head_dim, 2) || c.qk_rope_head_dim > std::min(c.head_dim, c.index_head_dim))
-    return bad("qk_rope_head_dim", fmt::format("is {}, expected an even number up to head_dim and index_head_dim", c.qk_rope_head_dim));
+    return bad("qk_rope_head_dim",
+               fmt::format("is {}, expected an even number up to head_dim and index_head_dim", c.qk_rope_head_dim));
   if (!multiple(c.num_attention_heads, c.o_groups))
-    return bad("o_groups", fmt::format("is {}, which does not divide num_attention_heads = {}", c.o_groups, c.num_attention_heads));
+    return bad("o_groups",
+               fmt::format("is {}, which does not divide num_attention_heads = {}", c.o_groups, c.num_attention_heads));
   if (!multiple(c.o_groups * c.o_lora_rank, 32))
-    return bad("o_lora_rank", fmt::format("is {}, expected o_groups x o_lora_rank to be a multiple of 32", c.o_lora_rank));
+    return bad("o_lora_rank",
+               fmt::format("is {}, expected o_groups x o_lora_rank to be a multiple of 32", c.o_lora_rank));
   if (c.num_experts_per_tok > c.n_routed_experts)
-    return bad("num_experts_per_tok", fmt::format("is {}, more than n_routed_experts = {}", c.num_experts_per_tok, c.n_routed_experts));
-  for (auto [key, id] : {std::pair{"bos_token_id", c.bos_token_id}, {"eos_token_id", c.eos_token_id}, {"pad_token_id", c.pad_token_id}})
-    if (id < 0 || id >= c.vocab_size) return bad(key, fmt::format("is {}, outside the vocabulary of {}", id, c.vocab_size));
+    return bad("num_experts_per_tok",
+               fmt::format("is {}, more than n_routed_experts = {}", c.num_experts_per_tok, c.n_routed_experts));
+  if (layers * c.n_routed_experts > kMaxAllExperts)
+    return bad("n_routed_experts", fmt::format("is {} in each of {} layers, more than {} experts in all",
+                                               c.n_routed_experts, layers, kMaxAllExperts));
+  for (auto [key, id] :
+       {std::pair{"bos_token_id", c.bos_token_id}, {"eos_token_id", c.eos_token_id}, {"pad_token_id", c.pad_token_id}})
+    if (id < 0 || id >= c.vocab_size)
+      return bad(key, fmt::format("is {}, outside the vocabulary of {}", id, c.vocab_size));
+
+  if (c.image_token_id && *c.image_token_id >= c.vocab_size)
+    return bad("image_token_id", fmt::format("is {}, outside the vocabulary of {}", *c.image_token_id, c.vocab_size));
 
   if (!c.engram_layer_ids.empty()) {
-    if (!multiple(c.engram_head_dim, 32)) return bad("engram_head_dim", fmt::format("is {}, expected a multiple of 32", c.engram_head_dim));
+    if (!multiple(c.engram_head_dim, 32))
+      return bad("engram_head_dim", fmt::format("is {}, expected a multiple of 32", c.engram_head_dim));
     if (c.engram_pad_token_id >= c.vocab_size)
-      return bad("engram_pad_token_id", fmt::format("is {}, outside the vocabulary of {}", c.engram_pad_token_id, c.vocab_size));
+      return bad("engram_pad_token_id",
+                 fmt::format("is {}, outside the vocabulary of {}", c.engram_pad_token_id, c.vocab_size));
     if (c.engram_compressed_vocab_size > c.vocab_size)
-      return bad("engram_compressed_vocab_size", fmt::format("is {}, more than vocab_size = {}", c.engram_compressed_vocab_size, c.vocab_size));
+      return bad("engram_compressed_vocab_size",
+                 fmt::format("is {}, more than vocab_size = {}", c.engram_compressed_vocab_size, c.vocab_size));
     if (c.engram_num_embeddings.size() != c.engram_layer_ids.size())
-      return bad("engram_num_embeddings", fmt::format("has {} entries, expected one per engram layer ({})", c.engram_num_embeddings.size(),
-                                                      c.engram_layer_ids.size()));
+      return bad("engram_num_embeddings", fmt::format("has {} entries, expected one per engram layer ({})",
+                                                      c.engram_num_embeddings.size(), c.engram_layer_ids.size()));
+    if (static_cast<int64_t>(c.engram_layer_ids.size()) * c.engram_columns() > kMaxAllEngramColumns)
+      return bad("engram_n_heads", fmt::format("is {}, which makes more than {} columns in all engram layers",
+                                               c.engram_n_heads, kMaxAllEngramColumns));
     const auto primes = c.engram_primes();
     for (size_t i = 0; i < primes.size(); ++i) {
       int64_t sum = 0;
       for (int64_t p : primes[i]) sum += p;
       if (sum != c.engram_num_embeddings[i])
-        return bad("engram_num_embeddings", fmt::format("entry {} is {}, expected {}, the sum of its {} primes from engram_vocab_size = {} on", i,
-                                                        c.engram_num_embeddings[i], sum, primes[i].size(), c.engram_vocab_size));
+        return bad("engram_num_embeddings",
+                   fmt::format("entry {} is {}, expected {}, the sum of its {} primes from engram_vocab_size = {} on",
+                               i, c.engram_num_embeddings[i], sum, primes[i].size(), c.engram_vocab_size));
     }
   }
   if (c.num_nextn_predict_layers > 0) {
-    if (c.dspark_target_layer_ids.empty()) return bad("dspark_target_layer_ids", "is empty, expected at least one layer");
+    if (c.dspark_target_layer_ids.empty())
+      return bad("dspark_target_layer_ids", "is empty, expected at least one layer");
     if (c.dspark_noise_token_id >= c.vocab_size)
-      return bad("dspark_noise_token_id", fmt::format("is {}, outside the vocabulary of {}", c.dspark_noise_token_id, c.vocab_size));
+      return bad("dspark_noise_token_id",
+                 fmt::format("is {}, outside the vocabulary of {}", c.dspark_noise_token_id, c.vocab_size));
     if (c.dspark_num_experts_per_tok > c.dspark_n_routed_experts)
-      return bad("dspark_num_experts_per_tok",
-                 fmt::format("is {}, more than dspark_n_routed_experts = {}", c.dspark_num_experts_per_tok, c.dspark_n_routed_experts));
+      return bad("dspark_num_experts_per_tok", fmt::format("is {}, more than dspark_n_routed_experts = {}",
+                                                           c.dspark_num_experts_per_tok, c.dspark_n_routed_experts));
+    if (c.num_nextn_predict_layers * c.dspark_n_routed_experts > kMaxAllExperts)
+      return bad("dspark_n_routed_experts",
+                 fmt::format("is {} in each of {} draft layers, more than {} experts in all", c.dspark_n_routed_experts,
+                             c.num_nextn_predict_layers, kMaxAllExperts));
   }
   return {};
 }
@@ -352,7 +395,8 @@ int ModelConfig::first_decoder_layer() const {
 Result<ModelConfig> ModelConfig::load(const std::string& path) {
   struct stat st = {};
   std::string file = path;
-  if (stat(path.c_str(), &st) != 0) return fail(ErrorCode::kNotFound, "{}: no such folder; give a model folder with config.json", path);
+  if (stat(path.c_str(), &st) != 0)
+    return fail(ErrorCode::kNotFound, "{}: no such folder; give a model folder with config.json", path);
   if (S_ISDIR(st.st_mode)) file += "/config.json";
   DI_TRY(MappedFile mapped, MappedFile::open(file));
   return parse(mapped.text(), file);
@@ -409,12 +453,21 @@ Result<ModelConfig> ModelConfig::parse(std::string_view json, const std::string&
         v->number("max_wh_ratio", ratio, 1, 1e9);
         vision.max_wh_ratio = ratio;
       }
+      v->exactly("model_type", "\"deepseek_v41_vision\"", false);
+      if (vision.num_attention_heads > 0 && vision.hidden_size % (4 * vision.num_attention_heads) != 0 && status)
+        status = fail(ErrorCode::kBadModel,
+                      "{}: vision_config.num_attention_heads is {}, expected heads of a multiple of 4 channels of "
+                      "hidden_size = {}",
+                      name, vision.num_attention_heads, vision.hidden_size);
+      if (!r.present("image_token_id")) r.missing("image_token_id", "an id, because there is a vision_config");
       c.vision = vision;
     }
   }
   if (!status) return tl::unexpected<Error>(status.error());
   status = check_rules(c, [&](const char* key, const std::string& text) -> Status {
-    return fail(ErrorCode::kBadModel, "{}: {}{} {}", name, key == std::string_view("bos_token_id") ? "" : prefix, key, text);
+    bool root = false;
+    for (std::string_view k : {"bos_token_id", "eos_token_id", "pad_token_id", "image_token_id"}) root |= k == key;
+    return fail(ErrorCode::kBadModel, "{}: {}{} {}", name, root ? "" : prefix, key, text);
   });
   if (!status) return tl::unexpected<Error>(status.error());
   return c;

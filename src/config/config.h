@@ -1,5 +1,6 @@
-// config.json of a DeepSeek-V4.1 checkpoint: every key of model.md 2.1-2.3 under its own name, validated (2.4), plus what follows from it.
-// A plain value; errors name file, key, expected and found. DeepInfer's kernel-only limits are not checked: any sizes that obey the rules load.
+// config.json of a DeepSeek-V4.1 checkpoint: every key of model.md 2.1-2.3 under its own name, validated (2.4), plus
+// what follows from it. A plain value; errors name file, key, expected and found. DeepInfer's kernel-only limits are
+// not checked: any sizes that obey the rules load.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,7 +24,8 @@ struct ModelConfig {
   int64_t bos_token_id = 0, eos_token_id = 1, pad_token_id = 2;
   std::optional<int64_t> image_token_id;
   // text_config
-  int64_t vocab_size = 0, hidden_size = 0, num_hidden_layers = 0, num_attention_heads = 0, head_dim = 0, qk_rope_head_dim = 0;
+  int64_t vocab_size = 0, hidden_size = 0, num_hidden_layers = 0, num_attention_heads = 0, head_dim = 0,
+          qk_rope_head_dim = 0;
   int64_t q_lora_rank = 0, o_lora_rank = 0, o_groups = 0;
   int64_t moe_intermediate_size = 0, n_routed_experts = 0, n_shared_experts = 1, num_experts_per_tok = 0;
   double routed_scaling_factor = 1, swiglu_limit = 0, rms_norm_eps = 0;
@@ -40,8 +42,9 @@ struct ModelConfig {
   int64_t hc_mult = 0, hc_sinkhorn_iters = 0;
   double hc_eps = 0;
   std::vector<int64_t> engram_layer_ids, engram_num_embeddings;
-  int64_t engram_max_ngram_size = 0, engram_vocab_size = 0, engram_n_heads = 0, engram_head_dim = 0, engram_pad_token_id = 0;
-  int64_t engram_compressed_vocab_size = 0;  // 0: take the token map's
+  int64_t engram_max_ngram_size = 0, engram_vocab_size = 0, engram_n_heads = 0, engram_head_dim = 0,
+          engram_pad_token_id = 0;
+  int64_t engram_compressed_vocab_size = 0;  // classes of the token map
   int64_t num_nextn_predict_layers = 0;
   int64_t dspark_block_size = 0, dspark_noise_token_id = 0, dspark_markov_rank = 0, dspark_n_routed_experts = 0,
           dspark_num_experts_per_tok = 0;

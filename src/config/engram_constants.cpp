@@ -124,10 +124,12 @@ std::vector<std::vector<int64_t>> ModelConfig::engram_primes() const {
 }
 
 std::vector<std::vector<int64_t>> ModelConfig::engram_multipliers(int64_t compressed_vocab) const {
-  const uint64_t bound = std::max<uint64_t>(1, (static_cast<uint64_t>(INT64_MAX) / static_cast<uint64_t>(compressed_vocab)) / 2);
+  const uint64_t bound =
+      std::max<uint64_t>(1, (static_cast<uint64_t>(INT64_MAX) / static_cast<uint64_t>(compressed_vocab)) / 2);
   std::vector<std::vector<int64_t>> out;
   for (int64_t layer : engram_layer_ids) {
-    std::vector<int64_t> m = numpy_integers(10007ull * static_cast<uint64_t>(layer), bound, static_cast<int>(engram_max_ngram_size));
+    std::vector<int64_t> m =
+        numpy_integers(10007ull * static_cast<uint64_t>(layer), bound, static_cast<int>(engram_max_ngram_size));
     for (int64_t& v : m) v = 2 * v + 1;
     out.push_back(std::move(m));
   }
