@@ -28,9 +28,11 @@ Result<OpTable> cpu_table() {
       isa = i;
     }
     if (!known)
-      return fail(ErrorCode::kInvalidArgument, "DEEPINFER_CPU_ISA={}: unknown; choose generic, avx2, avx512, avx512_bf16 or amx", forced);
+      return fail(ErrorCode::kInvalidArgument,
+                  "DEEPINFER_CPU_ISA={}: unknown; choose generic, avx2, avx512, avx512_bf16 or amx", forced);
     if (!cpu::isa_supported(isa))
-      return fail(ErrorCode::kUnsupported, "DEEPINFER_CPU_ISA={}: this processor cannot run it; unset it or choose a lower one", forced);
+      return fail(ErrorCode::kUnsupported,
+                  "DEEPINFER_CPU_ISA={}: this processor cannot run it; unset it or choose a lower one", forced);
   }
   OpTable t;
   t.backend = "cpu";
@@ -55,7 +57,8 @@ Result<OpTable> make_op_table(std::string_view backend) {
   if (backend == "cpu" || backend == "auto") return cpu_table();
   if (backend == "cuda" || backend == "ascend")
     return fail(ErrorCode::kUnsupported, "--backend {}: this build has no {} backend yet; use cpu", backend, backend);
-  return fail(ErrorCode::kInvalidArgument, "--backend {}: unknown; choose auto, cpu, cuda, ascend or reference", backend);
+  return fail(ErrorCode::kInvalidArgument, "--backend {}: unknown; choose auto, cpu, cuda, ascend or reference",
+              backend);
 }
 
 std::vector<std::string> compiled_backends() { return {"cpu", "reference"}; }

@@ -1,4 +1,5 @@
-// Owning byte buffer, 64-byte aligned, zeroed, move only. Large ones come straight from the system (committed on first touch).
+// Owning byte buffer, 64-byte aligned, zeroed, move only. Large ones come straight from the system (committed on first
+// touch).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +11,8 @@ class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   explicit AlignedBuffer(size_t bytes);
-  AlignedBuffer(AlignedBuffer&& o) noexcept : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+  AlignedBuffer(AlignedBuffer&& o) noexcept
+      : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
   AlignedBuffer& operator=(AlignedBuffer&& o) noexcept {
     std::swap(data_, o.data_);
     std::swap(size_, o.size_);

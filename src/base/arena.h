@@ -1,5 +1,5 @@
-// Bump allocator for scratch memory of one thread: alloc() is a pointer increment, reset() forgets everything and keeps the memory.
-// After a reset the blocks are merged into one, so a steady state never allocates. Content is undefined.
+// Bump allocator for scratch memory of one thread: alloc() is a pointer increment, reset() forgets everything and keeps
+// the memory. After a reset the blocks are merged into one, so a steady state never allocates. Content is undefined.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -1,8 +1,9 @@
 #include "base/interrupt.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdlib>
-#include <unistd.h>
 
 namespace deepinfer {
 namespace {

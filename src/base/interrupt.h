@@ -1,4 +1,5 @@
-// Ctrl-C and SIGTERM: the first signal sets a flag that work loops poll, a second one ends the process at once (cli.md, general rules).
+// Ctrl-C and SIGTERM: the first signal sets a flag that work loops poll, a second one ends the process at once (cli.md,
+// general rules).
 #pragma once
 namespace deepinfer {
 

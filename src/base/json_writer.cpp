@@ -15,7 +15,8 @@ size_t sequence_length(std::string_view s, size_t p, size_t& bad) {
   if (c < 0x80) return 1;
   size_t n;
   uint8_t low = 0x80, high = 0xbf;
-  if (c >= 0xc2 && c <= 0xdf) n = 2;
+  if (c >= 0xc2 && c <= 0xdf)
+    n = 2;
   else if (c >= 0xe0 && c <= 0xef) {
     n = 3;
     if (c == 0xe0) low = 0xa0;
@@ -46,14 +47,26 @@ void append_json_string(std::string& out, std::string_view text) {
     const uint8_t c = static_cast<uint8_t>(text[i]);
     if (c < 0x80) {
       switch (c) {
-        case '"': out += "\\\""; break;
-        case '\\': out += "\\\\"; break;
-        case '\n': out += "\\n"; break;
-        case '\r': out += "\\r"; break;
-        case '\t': out += "\\t"; break;
+        case '"':
+          out += "\\\"";
+          break;
+        case '\\':
+          out += "\\\\";
+          break;
+        case '\n':
+          out += "\\n";
+          break;
+        case '\r':
+          out += "\\r";
+          break;
+        case '\t':
+          out += "\\t";
+          break;
         default:
-          if (c < 0x20 || c == 0x7f) fmt::format_to(std::back_inserter(out), "\\u{:04x}", c);
-          else out += static_cast<char>(c);
+          if (c < 0x20 || c == 0x7f)
+            fmt::format_to(std::back_inserter(out), "\\u{:04x}", c);
+          else
+            out += static_cast<char>(c);
       }
       ++i;
       continue;

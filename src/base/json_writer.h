@@ -1,5 +1,5 @@
-// Small JSON writer: appends to a string, inserts commas by itself. Strings are escaped and invalid UTF-8 becomes U+FFFD; numbers are
-// the shortest text that reads back the same; NaN and infinities become null.
+// Small JSON writer: appends to a string, inserts commas by itself. Strings are escaped and invalid UTF-8 becomes
+// U+FFFD; numbers are the shortest text that reads back the same; NaN and infinities become null.
 #pragma once
 #include <cstdint>
 #include <string>

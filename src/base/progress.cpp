@@ -30,7 +30,8 @@ void ProgressBar::draw() {
   const double rate = seconds > 0 ? static_cast<double>(done_) / seconds : 0;
   const double share = total_ > 0 ? std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0.0, 1.0) : 0;
   const double left = rate > 0 && total_ > done_ ? static_cast<double>(total_ - done_) / rate : 0;
-  const std::string tail = fmt::format(" {:3.0f}% {}/{} {} {:.1f}/s, {:.0f} s left", share * 100, done_, total_, unit_, rate, left);
+  const std::string tail =
+      fmt::format(" {:3.0f}% {}/{} {} {:.1f}/s, {:.0f} s left", share * 100, done_, total_, unit_, rate, left);
   const int width = std::clamp(columns - static_cast<int>(title_.size() + tail.size()) - 4, 0, 40);
   const int filled = static_cast<int>(share * width);
   fmt::print(stderr, "\r\033[K{} {}{}{}", title_, std::string(static_cast<size_t>(filled), '#'),

@@ -1,8 +1,8 @@
 // Expected failures as values.
 //
-// A function that can fail for a reason the user can act on returns Result<T>; the error's message is one line that names
-// the culprit (file, tensor, field), what was expected and found, and the next step. Broken invariants use DI_CHECK
-// (base/check.h) instead. No exception crosses a room.
+// A function that can fail for a reason the user can act on returns Result<T>; the error's message is one line that
+// names the culprit (file, tensor, field), what was expected and found, and the next step. Broken invariants use
+// DI_CHECK (base/check.h) instead. No exception crosses a room.
 #pragma once
 #include <fmt/format.h>
 
@@ -48,13 +48,13 @@ int exit_code(ErrorCode code);
 #define DI_CONCAT_(a, b) a##b
 #define DI_CONCAT(a, b) DI_CONCAT_(a, b)
 // DI_TRY(auto x, f()): x = value of f(), or return its error.
-#define DI_TRY(decl, expr)                                                             \
-  auto DI_CONCAT(di_try_, __LINE__) = (expr);                                          \
-  if (!DI_CONCAT(di_try_, __LINE__))                                                   \
+#define DI_TRY(decl, expr)                                                                      \
+  auto DI_CONCAT(di_try_, __LINE__) = (expr);                                                   \
+  if (!DI_CONCAT(di_try_, __LINE__))                                                            \
     return tl::unexpected<::deepinfer::Error>(std::move(DI_CONCAT(di_try_, __LINE__)).error()); \
   decl = std::move(*DI_CONCAT(di_try_, __LINE__))
-#define DI_TRY_STATUS(expr)                                                            \
-  do {                                                                                 \
-    auto di_try_status_ = (expr);                                                      \
+#define DI_TRY_STATUS(expr)                                                                            \
+  do {                                                                                                 \
+    auto di_try_status_ = (expr);                                                                      \
     if (!di_try_status_) return tl::unexpected<::deepinfer::Error>(std::move(di_try_status_).error()); \
   } while (0)

@@ -45,8 +45,8 @@ int cgroup_quota() {
   return std::max(1, static_cast<int>(std::strtod(quota.c_str(), nullptr) / period));
 }
 
-// About 30 us of pauses on current processors (a pause takes 10-40 ns): longer than the serial gaps inside a decode step,
-// short enough that an idle engine does not burn a core.
+// About 30 us of pauses on current processors (a pause takes 10-40 ns): longer than the serial gaps inside a decode
+// step, short enough that an idle engine does not burn a core.
 constexpr int kSpin = 2000;
 
 }  // namespace
@@ -92,7 +92,8 @@ ThreadPool::~ThreadPool() {
 void ThreadPool::dispatch(Task task, void* arg) {
   task_ = task;
   arg_ = arg;
-  // seq_cst pairs with the sleeper count in work(): either the worker sees the new generation before it parks, or we see it parked.
+  // seq_cst pairs with the sleeper count in work(): either the worker sees the new generation before it parks, or we
+  // see it parked.
   const uint32_t generation = generation_.fetch_add(1, std::memory_order_seq_cst) + 1;
   if (sleepers_.load(std::memory_order_seq_cst) != 0) futex_wake_all(&generation_);
   inside_ = true;

@@ -1,9 +1,11 @@
-// Threads for operators. run(f) calls f(thread, num_threads) once on every thread and returns when all are done; the caller is thread 0.
+// Threads for operators. run(f) calls f(thread, num_threads) once on every thread and returns when all are done; the
+// caller is thread 0.
 //
-// A decode step dispatches hundreds of times, so workers spin for a while after their last task and only then park on a futex. Dispatch plus
-// join costs well below a microsecond while they spin (measured by tests/base/thread_pool_test.cpp --gtest_filter=*latency*, printed there).
-// Workers are pinned to the processors this process may use, one each; with fewer processors than threads nothing is pinned and nobody spins long.
-// One thread may call run() at a time (the engine thread); a run() inside f executes inline on the calling thread as thread 0 of 1.
+// A decode step dispatches hundreds of times, so workers spin for a while after their last task and only then park on a
+// futex. Dispatch plus join costs well below a microsecond while they spin (measured by tests/base/thread_pool_test.cpp
+// --gtest_filter=*latency*, printed there). Workers are pinned to the processors this process may use, one each; with
+// fewer processors than threads nothing is pinned and nobody spins long. One thread may call run() at a time (the
+// engine thread); a run() inside f executes inline on the calling thread as thread 0 of 1.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -38,7 +40,8 @@ class ThreadPool {
              const_cast<void*>(static_cast<const void*>(&f)));
   }
 
-  // f(begin, end, thread) over contiguous static ranges of [0, n), at least `grain` items each; tiny n runs on the caller.
+  // f(begin, end, thread) over contiguous static ranges of [0, n), at least `grain` items each; tiny n runs on the
+  // caller.
   template <typename F>
   void parallel_for(int64_t n, int64_t grain, F&& f) {
     if (n <= 0) return;

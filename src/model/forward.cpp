@@ -1,4 +1,5 @@
-// The forward step on one page: embedding -> 40 x (engram?, attention half, feed-forward half) -> final collapse, norm, head (model.md 1.1).
+// The forward step on one page: embedding -> 40 x (engram?, attention half, feed-forward half) -> final collapse, norm,
+// head (model.md 1.1).
 #include "model/stepper.h"
 
 namespace deepinfer {
@@ -15,7 +16,8 @@ std::span<const float> Stepper::Impl::step(std::span<const StepInput> in) {
   run("embed", op.embed,
       {.table = w.embed, .ids = plan.ids.data(), .num_streams = static_cast<int>(m), .streams = streams});
 
-  // The mix that folds the streams into a sublayer's input is the one the previous sublayer computed; the first takes stream 0.
+  // The mix that folds the streams into a sublayer's input is the one the previous sublayer computed; the first takes
+  // stream 0.
   float* pre = b.pre[0].at<float>(rows * m);
   float* next_pre = b.pre[1].at<float>(rows * m);
   for (int64_t i = 0; i < rows * m; ++i) pre[i] = i % m == 0 ? 1.0f : 0.0f;
@@ -29,7 +31,8 @@ std::span<const float> Stepper::Impl::step(std::span<const StepInput> in) {
     std::swap(pre, next_pre);
 
     hyper_mix(layer.hc_ffn, streams, next_pre);
-    hyper_output(streams, ffn(layer.ffn, static_cast<int>(c.num_experts_per_tok), hyper_input(streams, pre, layer.ffn_norm)));
+    hyper_output(streams,
+                 ffn(layer.ffn, static_cast<int>(c.num_experts_per_tok), hyper_input(streams, pre, layer.ffn_norm)));
     std::swap(pre, next_pre);
   }
 
@@ -43,8 +46,12 @@ std::span<const float> Stepper::Impl::step(std::span<const StepInput> in) {
         {.x = {pre, DType::kF32, rows, m, m}, .index = plan.logits_rows.data(), .out = last_pre});
     const ops::Mat hidden = b.hidden.mat(act, n, d);
     run("hc_collapse", op.hc_collapse,
-        {.streams = last, .num_streams = static_cast<int>(m), .pre = last_pre.row<float>(0), .norm_weight = w.norm,
-         .eps = static_cast<float>(c.rms_norm_eps), .out = hidden});
+        {.streams = last,
+         .num_streams = static_cast<int>(m),
+         .pre = last_pre.row<float>(0),
+         .norm_weight = w.norm,
+         .eps = static_cast<float>(c.rms_norm_eps),
+         .out = hidden});
     run("head", op.linear, {.x = hidden, .num_parts = 1, .parts = {part(w.head, logits, false)}});
   }
   advance();

@@ -9,12 +9,16 @@ int64_t align64(int64_t n) { return (n + 63) / 64 * 64; }
 
 }  // namespace
 
-CacheFormat Model::window_format() const { return numerics_ == Numerics::kFp32 ? CacheFormat::kF32 : CacheFormat::kFp8; }
+CacheFormat Model::window_format() const {
+  return numerics_ == Numerics::kFp32 ? CacheFormat::kF32 : CacheFormat::kFp8;
+}
 CacheFormat Model::compressed_format() const {
   if (numerics_ == Numerics::kFp32) return CacheFormat::kF32;
   return config_.use_fp4_sparse_kv ? CacheFormat::kFp4E4m3 : CacheFormat::kFp8;
 }
-CacheFormat Model::index_format() const { return numerics_ == Numerics::kFp32 ? CacheFormat::kF32 : CacheFormat::kFp4Ue8m0; }
+CacheFormat Model::index_format() const {
+  return numerics_ == Numerics::kFp32 ? CacheFormat::kF32 : CacheFormat::kFp4Ue8m0;
+}
 
 Result<std::unique_ptr<Model>> Model::load(const std::string& folder, const ModelOptions& options, ThreadPool& pool) {
   auto model = std::make_unique<Model>();
@@ -35,13 +39,18 @@ Result<std::unique_ptr<Model>> Model::load(const std::string& folder, const Mode
   for (int64_t layer : c.kv_source_layer_ids) {
     const std::string p = "layers." + std::to_string(layer);
     model->compressed_stream_[static_cast<size_t>(layer)] = static_cast<int>(streams.size());
-    streams.push_back({.name = p + ".compressed", .tokens_per_entry = c.ratio(layer), .record_bytes = record_bytes(model->compressed_format(), c.head_dim)});
+    streams.push_back({.name = p + ".compressed",
+                       .tokens_per_entry = c.ratio(layer),
+                       .record_bytes = record_bytes(model->compressed_format(), c.head_dim)});
     model->index_stream_[static_cast<size_t>(layer)] = static_cast<int>(streams.size());
-    streams.push_back({.name = p + ".index", .tokens_per_entry = c.ratio(layer), .record_bytes = record_bytes(model->index_format(), c.index_head_dim)});
+    streams.push_back({.name = p + ".index",
+                       .tokens_per_entry = c.ratio(layer),
+                       .record_bytes = record_bytes(model->index_format(), c.index_head_dim)});
   }
   model->block_layout_ = kv::BlockLayout::make(std::move(streams));
 
-  // Constant state: a window ring per layer and a carry ring per gated compressor. Both keep room for a rejected draft block.
+  // Constant state: a window ring per layer and a carry ring per gated compressor. Both keep room for a rejected draft
+  // block.
   StateLayout& s = model->state_layout_;
   const int slack = static_cast<int>(c.dspark_block_size) + 1;
   s.ring_slots = static_cast<int>(c.sliding_window) + slack;
@@ -63,14 +72,16 @@ Sequence Model::new_sequence() const {
   Sequence seq;
   seq.state = AlignedBuffer(static_cast<size_t>(state_layout_.bytes));
   if (!token_map_.empty())
-    seq.ngram_history.assign(static_cast<size_t>(config_.engram_max_ngram_size - 1), token_map_[static_cast<size_t>(config_.engram_pad_token_id)]);
+    seq.ngram_history.assign(static_cast<size_t>(config_.engram_max_ngram_size - 1),
+                             token_map_[static_cast<size_t>(config_.engram_pad_token_id)]);
   return seq;
 }
 
 Status Model::reserve(Sequence& seq, kv::BlockPool& pool, int64_t num_tokens) const {
   const int64_t need = (num_tokens + kv::kBlockTokens - 1) / kv::kBlockTokens - static_cast<int64_t>(seq.blocks.size());
   if (need > pool.num_free())
-    return fail(ErrorCode::kOutOfMemory, "{} tokens need {} more cache blocks, {} are free; raise --kv-blocks or --kv-memory", num_tokens, need,
+    return fail(ErrorCode::kOutOfMemory,
+                "{} tokens need {} more cache blocks, {} are free; raise --kv-blocks or --kv-memory", num_tokens, need,
                 pool.num_free());
   for (int64_t i = 0; i < need; ++i) seq.blocks.push_back(pool.allocate());
   return {};

@@ -1,5 +1,6 @@
-// What the rows of one step are: positions, sequences, visible entries, rotation angles, completed compressor entries. Built once per step from
-// the inputs, read by every layer. Plain arrays, so that a device backend can upload them as they are.
+// What the rows of one step are: positions, sequences, visible entries, rotation angles, completed compressor entries.
+// Built once per step from the inputs, read by every layer. Plain arrays, so that a device backend can upload them as
+// they are.
 #pragma once
 #include <cstdint>
 #include <span>

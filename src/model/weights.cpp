@@ -9,7 +9,8 @@ namespace {
 
 class Binder {
  public:
-  Binder(const Checkpoint& checkpoint, const ModelConfig& config, ModelWeights& out) : checkpoint_(checkpoint), c(config), out_(out) {}
+  Binder(const Checkpoint& checkpoint, const ModelConfig& config, ModelWeights& out)
+      : checkpoint_(checkpoint), c(config), out_(out) {}
 
   // The tensor's data, copied only if it is not aligned for T.
   template <typename T>
@@ -42,7 +43,9 @@ class Binder {
   HyperWeights hyper(const std::string& prefix) {
     return {plain<float>(prefix + "_fn"), plain<float>(prefix + "_base"), plain<float>(prefix + "_scale")};
   }
-  ops::ExpertWeights expert(const std::string& prefix) { return {scaled(prefix + "w1"), scaled(prefix + "w3"), scaled(prefix + "w2")}; }
+  ops::ExpertWeights expert(const std::string& prefix) {
+    return {scaled(prefix + "w1"), scaled(prefix + "w3"), scaled(prefix + "w2")};
+  }
 
   LayerWeights block(const std::string& p, int64_t experts) {
     LayerWeights l;
@@ -105,7 +108,8 @@ class Binder {
     const int64_t n = c.num_nextn_predict_layers;
     if (n == 0) return;
     DraftWeights& d = out_.draft;
-    for (int64_t k = 0; k < n; ++k) d.layers.push_back(block("mtp." + std::to_string(k) + ".", c.dspark_n_routed_experts));
+    for (int64_t k = 0; k < n; ++k)
+      d.layers.push_back(block("mtp." + std::to_string(k) + ".", c.dspark_n_routed_experts));
     const std::string last = "mtp." + std::to_string(n - 1) + ".";
     d.main_proj = scaled("mtp.0.main_proj");
     d.main_norm = plain<uint16_t>("mtp.0.main_norm.weight");
@@ -127,7 +131,8 @@ class Binder {
     drafts();
   }
 
-  // Scales of all FP8 and FP4 linears: 255 is NaN (rejected); weights whose scales leave the comfortable range lose the fast path.
+  // Scales of all FP8 and FP4 linears: 255 is NaN (rejected); weights whose scales leave the comfortable range lose the
+  // fast path.
   Status check_scales(ThreadPool& pool) {
     std::atomic<int64_t> bad{-1};
     std::vector<uint8_t> plain_of(scales_.size(), 1);
@@ -147,7 +152,8 @@ class Binder {
       const Scale& s = scales_[static_cast<size_t>(i)];
       const TensorRef& t = checkpoint_.get(s.name);
       const uint64_t at = static_cast<uint64_t>(std::find(s.data, s.data + s.bytes, 255) - s.data);
-      return fail(ErrorCode::kBadModel, "{}: tensor {} holds the NaN scale byte 255 at element {}; the shard is damaged, copy it again",
+      return fail(ErrorCode::kBadModel,
+                  "{}: tensor {} holds the NaN scale byte 255 at element {}; the shard is damaged, copy it again",
                   checkpoint_.shards()[static_cast<size_t>(t.shard)].path(), s.name, at);
     }
     std::unordered_map<const uint8_t*, bool> plain_scale;
@@ -161,7 +167,9 @@ class Binder {
       mark(e.w3);
     };
     auto mark_layer = [&](LayerWeights& l) {
-      for (ops::Weight* w : {&l.attn.wq_a, &l.attn.wq_b, &l.attn.wkv, &l.attn.wo_a, &l.attn.wo_b, &l.attn.indexer_wq_b, &l.engram.wkv}) mark(*w);
+      for (ops::Weight* w :
+           {&l.attn.wq_a, &l.attn.wq_b, &l.attn.wkv, &l.attn.wo_a, &l.attn.wo_b, &l.attn.indexer_wq_b, &l.engram.wkv})
+        mark(*w);
       for (ops::ExpertWeights& e : l.ffn.experts) mark_expert(e);
       mark_expert(l.ffn.shared);
     };

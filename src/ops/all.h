@@ -15,6 +15,7 @@
 #include "ops/index_scores.h"
 #include "ops/index_topk.h"
 #include "ops/linear.h"
+#include "ops/list.h"
 #include "ops/logprobs.h"
 #include "ops/moe.h"
 #include "ops/penalties.h"
@@ -25,4 +26,3 @@
 #include "ops/sparse_attention.h"
 #include "ops/store_records.h"
 #include "ops/stream_mean.h"
-#include "ops/list.h"

@@ -1,7 +1,8 @@
-// compress: gated pooling of ratio-r source layers and upkeep of the carry state (model.md 4.5; operators.md rows 4, 5).
-// Token t's (score, latent) pair of d floats each lies in the carry ring of its sequence at slot position % carry_slots, or in this step's rows.
-// For every entry completed in this step (its last token is in this step): per channel w = softmax over its r tokens of score, out = act(rmsnorm(act(sum w*latent))).
-// Then the last min(tokens, carry_slots) tokens of every sequence are written to its ring. REQUIRES carry_slots >= ratio.
+// compress: gated pooling of ratio-r source layers and upkeep of the carry state (model.md 4.5; operators.md rows 4,
+// 5). Token t's (score, latent) pair of d floats each lies in the carry ring of its sequence at slot position %
+// carry_slots, or in this step's rows. For every entry completed in this step (its last token is in this step): per
+// channel w = softmax over its r tokens of score, out = act(rmsnorm(act(sum w*latent))). Then the last min(tokens,
+// carry_slots) tokens of every sequence are written to its ring. REQUIRES carry_slots >= ratio.
 #pragma once
 #include "ops/op.h"
 
@@ -21,7 +22,7 @@ struct CompressParams {
   const int32_t* entry_index = nullptr;     // [num_entries] j: tokens j*ratio .. j*ratio+ratio-1
   const uint16_t* norm_weight = nullptr;    // [d] bf16
   float eps = 0;
-  Mat out;                                  // [num_entries, d] act
+  Mat out;  // [num_entries, d] act
 };
 Status check(const CompressParams& p);
 }  // namespace deepinfer::ops

@@ -8,7 +8,7 @@ struct ConfidenceParams {
   Mat e;                             // [rows, rank] act or bf16: Markov embedding of the previous token
   const uint16_t* weight = nullptr;  // [D + rank] bf16
   float temperature = 1;
-  float* out = nullptr;              // [rows]
+  float* out = nullptr;  // [rows]
 };
 Status check(const ConfidenceParams& p);
 }  // namespace deepinfer::ops

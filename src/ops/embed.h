@@ -1,5 +1,5 @@
-// embed: token rows copied into the residual streams. streams[r, s, :] = table[ids[r], :] for every stream s (model.md 4.1).
-// Exact. Ids are valid (the engine checks user input).
+// embed: token rows copied into the residual streams. streams[r, s, :] = table[ids[r], :] for every stream s
+// (model.md 4.1). Exact. Ids are valid (the engine checks user input).
 #pragma once
 #include "ops/op.h"
 

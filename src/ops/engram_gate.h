@@ -7,13 +7,13 @@
 
 namespace deepinfer::ops {
 struct EngramGateParams {
-  Mat streams;                        // in/out [rows, m * D] act
-  Mat kv;                             // [rows, (m + 1) * D] act: m keys (stream-major), then the value
+  Mat streams;  // in/out [rows, m * D] act
+  Mat kv;       // [rows, (m + 1) * D] act: m keys (stream-major), then the value
   int num_streams = 0;
   const uint16_t* q_weight = nullptr;  // [m, D] bf16
   const uint16_t* k_weight = nullptr;  // [m, D] bf16
   float eps = 0;
-  const uint8_t* skip = nullptr;      // [rows] or null
+  const uint8_t* skip = nullptr;  // [rows] or null
 };
 Status check(const EngramGateParams& p);
 }  // namespace deepinfer::ops

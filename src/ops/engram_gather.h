@@ -1,5 +1,6 @@
-// engram_gather: fetch table rows and dequantise, out[r, c*dim + i] = act(e4m3(table[row,i]) * 2^(scale[row,i/32]-127)) (model.md 4.9d). Exact.
-// The table (101 GB each in the release) stays in the mapped file; neighbouring rows may be fetched ahead.
+// engram_gather: fetch table rows and dequantise, out[r, c*dim + i] = act(e4m3(table[row,i]) * 2^(scale[row,i/32]-127))
+// (model.md 4.9d). Exact. The table (101 GB each in the release) stays in the mapped file; neighbouring rows may be
+// fetched ahead.
 #pragma once
 #include "ops/op.h"
 
@@ -11,7 +12,7 @@ struct EngramGatherParams {
   int dim = 0;
   const int64_t* row_ids = nullptr;  // [rows, columns]
   int columns = 0;
-  Mat out;                         // [rows, columns * dim] act
+  Mat out;  // [rows, columns * dim] act
 };
 Status check(const EngramGatherParams& p);
 }  // namespace deepinfer::ops

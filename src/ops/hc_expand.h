@@ -5,11 +5,11 @@
 
 namespace deepinfer::ops {
 struct HcExpandParams {
-  Mat streams;                   // in/out [rows, m * D] act
+  Mat streams;  // in/out [rows, m * D] act
   int num_streams = 0;
-  Mat y;                         // [rows, D] act
-  const float* post = nullptr;   // [rows, m]
-  const float* comb = nullptr;   // [rows, m, m] (from, to)
+  Mat y;                        // [rows, D] act
+  const float* post = nullptr;  // [rows, m]
+  const float* comb = nullptr;  // [rows, m, m] (from, to)
 };
 Status check(const HcExpandParams& p);
 }  // namespace deepinfer::ops

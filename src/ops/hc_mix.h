@@ -7,16 +7,16 @@
 
 namespace deepinfer::ops {
 struct HcMixParams {
-  Mat streams;                  // [rows, m * D] act
-  int num_streams = 0;          // m
-  const float* fn = nullptr;    // [m*(m+2), m*D]
-  const float* base = nullptr;  // [m*(m+2)]
+  Mat streams;                   // [rows, m * D] act
+  int num_streams = 0;           // m
+  const float* fn = nullptr;     // [m*(m+2), m*D]
+  const float* base = nullptr;   // [m*(m+2)]
   const float* scale = nullptr;  // [3]
   float norm_eps = 0, hc_eps = 0;
-  int sinkhorn_iters = 0;       // column passes
-  float* pre = nullptr;         // out [rows, m]
-  float* post = nullptr;        // out [rows, m]
-  float* comb = nullptr;        // out [rows, m, m] (from, to)
+  int sinkhorn_iters = 0;  // column passes
+  float* pre = nullptr;    // out [rows, m]
+  float* post = nullptr;   // out [rows, m]
+  float* comb = nullptr;   // out [rows, m, m] (from, to)
 };
 Status check(const HcMixParams& p);
 }  // namespace deepinfer::ops

@@ -1,5 +1,6 @@
-// exp and log for operators whose results must agree bit for bit between backends and instruction sets (sampling, softmax of logits). Plain fp32
-// arithmetic without library calls or contraction, so a vector version with the same operations gives the same bits.
+// exp and log for operators whose results must agree bit for bit between backends and instruction sets (sampling,
+// softmax of logits). Plain fp32 arithmetic without library calls or contraction, so a vector version with the same
+// operations gives the same bits.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -8,7 +9,8 @@
 
 namespace deepinfer::ops {
 
-// e^x, x <= 88.7 (larger saturates), < -87.3 gives 0; relative error below 2e-7 (checked over all floats in steps by tests/ops/math_test.cpp).
+// e^x, x <= 88.7 (larger saturates), < -87.3 gives 0; relative error below 2e-7 (checked over all floats in steps by
+// tests/ops/math_test.cpp).
 inline float exact_exp(float x) {
   if (!(x > -87.33f)) return x != x ? x : 0.0f;
   if (x > 88.72f) x = 88.72f;
@@ -25,7 +27,8 @@ inline float exact_exp(float x) {
   const float y = std::fma(p, r * r, r) + 1.0f;
   const int32_t e = static_cast<int32_t>(n);
   const int32_t half = e / 2;  // two steps: 2^e may be outside the normal range
-  return y * bits_to_float(static_cast<uint32_t>(half + 127) << 23) * bits_to_float(static_cast<uint32_t>(e - half + 127) << 23);
+  return y * bits_to_float(static_cast<uint32_t>(half + 127) << 23) *
+         bits_to_float(static_cast<uint32_t>(e - half + 127) << 23);
 }
 
 // ln x for normal x > 0; relative error below 3e-7.

@@ -1,10 +1,11 @@
 // What every operator shares: identity, execution context, views of matrices, weights and caches.
 //
 // An operator is a parameter struct (one header each in this folder), one `check` function that says in words what is
-// wrong with the parameters, and one implementation per backend under the same file name. `ops/list.h` is the single list
-// of operators; `backends/registry.h` turns a backend's functions into an OpTable. Operators never allocate results; scratch
-// memory comes from Context::scratch. Contract of every operator: a row's result depends on that row's inputs only,
-// never on the number of rows, their order, the number of threads or the split of work (batch invariance, bit for bit).
+// wrong with the parameters, and one implementation per backend under the same file name. `ops/list.h` is the single
+// list of operators; `backends/registry.h` turns a backend's functions into an OpTable. Operators never allocate
+// results; scratch memory comes from Context::scratch. Contract of every operator: a row's result depends on that row's
+// inputs only, never on the number of rows, their order, the number of threads or the split of work (batch invariance,
+// bit for bit).
 //
 // "act" below is the activation type of the model's numerics: kBF16 (quantized mode; values are rounded to nearest even
 // where the operator says "act(.)") or kF32 (fp32 mode; act(.) is the identity).
@@ -48,7 +49,8 @@ struct Weight {
   const void* packed = nullptr;
   DType dtype = DType::kBF16;
   int64_t rows = 0, cols = 0;
-  bool plain_scales = true;  // every scale byte lies in [64, 190]: products stay far from fp32's subnormals and overflow
+  bool plain_scales =
+      true;  // every scale byte lies in [64, 190]: products stay far from fp32's subnormals and overflow
   bool empty() const { return data == nullptr; }
 };
 
@@ -70,22 +72,24 @@ struct PagedCache {
   }
 };
 
-// Window KV of one layer: positions before `fresh_start[s]` are read from the sequence's ring (slot = position % ring_slots),
-// later ones from this step's own records `fresh` (row fresh_first_row[s] + position - fresh_start[s]). So a chunk of any length
-// sees exactly what token-by-token decoding sees, and the ring is written after attention (kv/ owns the rings).
+// Window KV of one layer: positions before `fresh_start[s]` are read from the sequence's ring (slot = position %
+// ring_slots), later ones from this step's own records `fresh` (row fresh_first_row[s] + position - fresh_start[s]). So
+// a chunk of any length sees exactly what token-by-token decoding sees, and the ring is written after attention (kv/
+// owns the rings).
 struct WindowCache {
   CacheFormat format = CacheFormat::kF32;
   int dim = 0;
   int64_t record_bytes = 0;
   int ring_slots = 0;
-  const uint8_t* const* rings = nullptr;      // [num_sequences]
-  const uint8_t* fresh = nullptr;             // [rows] records
-  const int32_t* fresh_first_row = nullptr;   // [num_sequences]
-  const int32_t* fresh_start = nullptr;       // [num_sequences] position
+  const uint8_t* const* rings = nullptr;     // [num_sequences]
+  const uint8_t* fresh = nullptr;            // [rows] records
+  const int32_t* fresh_first_row = nullptr;  // [num_sequences]
+  const int32_t* fresh_start = nullptr;      // [num_sequences] position
 
   const uint8_t* record(int32_t sequence, int32_t position) const {
     const int32_t start = fresh_start[sequence];
-    if (position >= start) return fresh + static_cast<int64_t>(fresh_first_row[sequence] + position - start) * record_bytes;
+    if (position >= start)
+      return fresh + static_cast<int64_t>(fresh_first_row[sequence] + position - start) * record_bytes;
     return rings[sequence] + static_cast<int64_t>(position % ring_slots) * record_bytes;
   }
 };

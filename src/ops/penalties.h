@@ -1,4 +1,5 @@
-// penalties: in-place edits of the logits before sampling, in cli.md's order: logit bias, then repetition, frequency and presence penalties.
+// penalties: in-place edits of the logits before sampling, in cli.md's order: logit bias, then repetition, frequency
+// and presence penalties.
 //   bias: z[id] += bias.  repetition r over ids seen in prompt or output: z > 0 ? z / r : z * r.
 //   frequency: z[id] -= f * count in output.  presence: z[id] -= p if in output.  (OpenAI and vLLM meaning.)
 // Lists are sparse and per row; ids inside one list are unique and ascending.

@@ -7,7 +7,7 @@ struct RmsNormParams {
   Mat x;                             // [rows, d] act
   const uint16_t* weight = nullptr;  // [d] bf16
   float eps = 0;
-  Mat out;                           // [rows, d] act
+  Mat out;  // [rows, d] act
 };
 Status check(const RmsNormParams& p);
 }  // namespace deepinfer::ops

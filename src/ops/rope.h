@@ -5,7 +5,7 @@
 
 namespace deepinfer::ops {
 struct RopeParams {
-  Mat x;                       // in/out [rows, heads * head_dim] act
+  Mat x;  // in/out [rows, heads * head_dim] act
   int heads = 0, head_dim = 0, rope_dim = 0;
   const float* cos = nullptr;  // [rows, rope_dim/2], of the row's position
   const float* sin = nullptr;

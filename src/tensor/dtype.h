@@ -12,12 +12,16 @@ enum class DType : uint8_t { kF32, kBF16, kF16, kF8E4M3, kF8E8M0, kI8, kU8, kI32
 // Bytes per stored element; kF4E2M1x2 counts one byte that holds two values (even column in the low nibble).
 constexpr size_t dtype_size(DType t) {
   switch (t) {
-    case DType::kI64: return 8;
+    case DType::kI64:
+      return 8;
     case DType::kF32:
-    case DType::kI32: return 4;
+    case DType::kI32:
+      return 4;
     case DType::kBF16:
-    case DType::kF16: return 2;
-    default: return 1;
+    case DType::kF16:
+      return 2;
+    default:
+      return 1;
   }
 }
 

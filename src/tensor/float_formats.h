@@ -1,5 +1,5 @@
-// Number formats, scalar and exact: bf16, fp16, E4M3 (fn), E2M1, UE8M0. Rounding is to nearest, ties to even, everywhere.
-// Sources: model.md 3.2 and 4.0; OCP Microscaling Formats 1.0 for the code tables.
+// Number formats, scalar and exact: bf16, fp16, E4M3 (fn), E2M1, UE8M0. Rounding is to nearest, ties to even,
+// everywhere. Sources: model.md 3.2 and 4.0; OCP Microscaling Formats 1.0 for the code tables.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -68,8 +68,8 @@ inline uint8_t float_to_e4m3(float x) {
   const uint32_t a = u & 0x7fffffffu;
   if (a > 0x7f800000u) return static_cast<uint8_t>(sign | 0x7f);
   if (a >= 0x43e00000u) return static_cast<uint8_t>(sign | 0x7e);  // >= 448
-  if (a < 0x3c800000u) {                                            // below 2^-6: a multiple of 2^-9
-    const float r = bits_to_float(a) + 16384.0f;                    // ulp of 2^14 is 2^-9
+  if (a < 0x3c800000u) {                                           // below 2^-6: a multiple of 2^-9
+    const float r = bits_to_float(a) + 16384.0f;                   // ulp of 2^14 is 2^-9
     return static_cast<uint8_t>(sign | (float_to_bits(r) - 0x46800000u));
   }
   const uint32_t r = a + 0x7ffffu + ((a >> 20) & 1);
@@ -82,19 +82,26 @@ inline constexpr float kE2M1Values[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0
                                           -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 inline float e2m1_to_float(uint8_t code) { return kE2M1Values[code & 15]; }
 
-// Nearest code, ties to the even mantissa (0.25 -> 0, 0.75 -> 1, 1.25 -> 1, 1.75 -> 2, 2.5 -> 2, 3.5 -> 4, 5 -> 4), saturating; NaN -> 6.
-// A negative value that rounds to zero keeps its sign bit, as torch.copysign does.
+// Nearest code, ties to the even mantissa (0.25 -> 0, 0.75 -> 1, 1.25 -> 1, 1.75 -> 2, 2.5 -> 2, 3.5 -> 4, 5 -> 4),
+// saturating; NaN -> 6. A negative value that rounds to zero keeps its sign bit, as torch.copysign does.
 inline uint8_t float_to_e2m1(float x) {
   const uint8_t sign = static_cast<uint8_t>((float_to_bits(x) >> 28) & 8);
   const float a = bits_to_float(float_to_bits(x) & 0x7fffffffu);
   uint8_t code = 7;
-  if (a <= 0.25f) code = 0;
-  else if (a < 0.75f) code = 1;
-  else if (a <= 1.25f) code = 2;
-  else if (a < 1.75f) code = 3;
-  else if (a <= 2.5f) code = 4;
-  else if (a < 3.5f) code = 5;
-  else if (a <= 5.0f) code = 6;
+  if (a <= 0.25f)
+    code = 0;
+  else if (a < 0.75f)
+    code = 1;
+  else if (a <= 1.25f)
+    code = 2;
+  else if (a < 1.75f)
+    code = 3;
+  else if (a <= 2.5f)
+    code = 4;
+  else if (a < 3.5f)
+    code = 5;
+  else if (a <= 5.0f)
+    code = 6;
   return static_cast<uint8_t>(sign | code);
 }
 

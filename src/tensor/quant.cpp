@@ -25,10 +25,14 @@ constexpr float kFloor8 = 1e-4f, kFloorUe8m0 = 6 * 0x1p-126f, kFloorE4m3 = 6 * 0
 
 const char* cache_format_name(CacheFormat format) {
   switch (format) {
-    case CacheFormat::kF32: return "f32";
-    case CacheFormat::kFp8: return "fp8";
-    case CacheFormat::kFp4E4m3: return "fp4 e4m3";
-    case CacheFormat::kFp4Ue8m0: return "fp4 ue8m0";
+    case CacheFormat::kF32:
+      return "f32";
+    case CacheFormat::kFp8:
+      return "fp8";
+    case CacheFormat::kFp4E4m3:
+      return "fp4 e4m3";
+    case CacheFormat::kFp4Ue8m0:
+      return "fp4 ue8m0";
   }
   return "?";
 }
@@ -49,7 +53,9 @@ void quant8_qdq(float* x, int64_t n) {
 
 void encode_record(CacheFormat format, const float* x, int64_t d, uint8_t* out) {
   switch (format) {
-    case CacheFormat::kF32: std::memcpy(out, x, static_cast<size_t>(4 * d)); return;
+    case CacheFormat::kF32:
+      std::memcpy(out, x, static_cast<size_t>(4 * d));
+      return;
     case CacheFormat::kFp8:
       for (int64_t g = 0; g < d / 32; ++g) {
         const uint8_t scale = ue8m0_scale(amax_of(x + 32 * g, 32, kFloor8), kInv448);
@@ -82,7 +88,9 @@ void encode_record(CacheFormat format, const float* x, int64_t d, uint8_t* out) 
 
 void decode_record(CacheFormat format, const uint8_t* in, int64_t d, float* out) {
   switch (format) {
-    case CacheFormat::kF32: std::memcpy(out, in, static_cast<size_t>(4 * d)); return;
+    case CacheFormat::kF32:
+      std::memcpy(out, in, static_cast<size_t>(4 * d));
+      return;
     case CacheFormat::kFp8:
       for (int64_t i = 0; i < d; ++i) out[i] = e4m3_to_float(in[i]) * ue8m0_to_float(in[d + i / 32]);
       return;

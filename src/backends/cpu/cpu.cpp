@@ -6,11 +6,16 @@ namespace deepinfer::cpu {
 
 const char* isa_name(Isa isa) {
   switch (isa) {
-    case Isa::kGeneric: return "generic";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
-    case Isa::kAvx512Bf16: return "avx512_bf16";
-    case Isa::kAmx: return "amx";
+    case Isa::kGeneric:
+      return "generic";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAvx512Bf16:
+      return "avx512_bf16";
+    case Isa::kAmx:
+      return "amx";
   }
   return "?";
 }
@@ -21,11 +26,16 @@ bool isa_supported(Isa isa) {
   const bool avx512 = avx2 && f.avx512f && f.avx512bw && f.avx512vl && f.avx512dq;
   const bool bf16 = avx512 && f.avx512_bf16 && f.avx512_vbmi && f.avx512_vnni;
   switch (isa) {
-    case Isa::kGeneric: return true;
-    case Isa::kAvx2: return avx2;
-    case Isa::kAvx512: return avx512;
-    case Isa::kAvx512Bf16: return bf16;
-    case Isa::kAmx: return bf16 && f.amx_tile && f.amx_bf16;
+    case Isa::kGeneric:
+      return true;
+    case Isa::kAvx2:
+      return avx2;
+    case Isa::kAvx512:
+      return avx512;
+    case Isa::kAvx512Bf16:
+      return bf16;
+    case Isa::kAmx:
+      return bf16 && f.amx_tile && f.amx_bf16;
   }
   return false;
 }

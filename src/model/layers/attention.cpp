@@ -1,4 +1,5 @@
-// Attention half (model.md 4.4, 4.5): low-rank queries, one shared latent as key and value, window ring plus selected compressed entries, grouped output projection.
+// Attention half (model.md 4.4, 4.5): low-rank queries, one shared latent as key and value, window ring plus selected
+// compressed entries, grouped output projection.
 #include <cmath>
 #include <cstring>
 
@@ -58,16 +59,30 @@ ops::Mat Stepper::Impl::attention(int layer, ops::Mat x) {
   }
   run("linear q", op.linear, from_q);
   run("rope", op.rope,
-      {.x = q, .heads = heads, .head_dim = dim, .rope_dim = rope_dim, .cos = angles.cos.data(), .sin = angles.sin.data()});
+      {.x = q,
+       .heads = heads,
+       .head_dim = dim,
+       .rope_dim = rope_dim,
+       .cos = angles.cos.data(),
+       .sin = angles.sin.data()});
 
-  // This step's window records; the ring gets them after attention, so early rows still see what late rows will overwrite.
+  // This step's window records; the ring gets them after attention, so early rows still see what late rows will
+  // overwrite.
   const int64_t record = state.window_record_bytes;
   uint8_t* fresh = b.fresh.at<uint8_t>(rows * record);
   int64_t* offsets = b.offsets.at<int64_t>(rows);
   for (int64_t r = 0; r < rows; ++r) offsets[r] = r * record;
   run("store_records", op.store_records,
-      {.x = kv, .dim = dim, .rope_dim = rope_dim, .norm_weight = w.kv_norm, .eps = eps, .cos = angles.cos.data(),
-       .sin = angles.sin.data(), .format = model.window_format(), .base = fresh, .offsets = offsets});
+      {.x = kv,
+       .dim = dim,
+       .rope_dim = rope_dim,
+       .norm_weight = w.kv_norm,
+       .eps = eps,
+       .cos = angles.cos.data(),
+       .sin = angles.sin.data(),
+       .format = model.window_format(),
+       .base = fresh,
+       .offsets = offsets});
 
   if (kv_source) store_compressed(layer, latent, score);
   if (index_source) select_entries(layer, index_query, index_weights);
@@ -77,8 +92,13 @@ ops::Mat Stepper::Impl::attention(int layer, ops::Mat x) {
     ring_pointers[s] = inputs[s].sequence->state.data() + state.ring_offset[layer];
   const ops::Mat o = b.attention.mat(act, rows, static_cast<int64_t>(heads) * dim);
   ops::SparseAttentionParams attend{.q = q, .heads = heads, .dim = dim, .sequence = plan.sequence.data()};
-  attend.window = {.format = model.window_format(), .dim = dim, .record_bytes = record, .ring_slots = state.ring_slots,
-                   .rings = ring_pointers.data(), .fresh = fresh, .fresh_first_row = plan.first_row.data(),
+  attend.window = {.format = model.window_format(),
+                   .dim = dim,
+                   .record_bytes = record,
+                   .ring_slots = state.ring_slots,
+                   .rings = ring_pointers.data(),
+                   .fresh = fresh,
+                   .fresh_first_row = plan.first_row.data(),
                    .fresh_start = plan.start.data()};
   attend.window_begin = plan.window_begin.data();
   attend.window_end = plan.window_end.data();
@@ -103,7 +123,13 @@ ops::Mat Stepper::Impl::attention(int layer, ops::Mat x) {
   }
 
   run("rope", op.rope,
-      {.x = o, .heads = heads, .head_dim = dim, .rope_dim = rope_dim, .cos = angles.cos.data(), .sin = angles.sin.data(), .inverse = true});
+      {.x = o,
+       .heads = heads,
+       .head_dim = dim,
+       .rope_dim = rope_dim,
+       .cos = angles.cos.data(),
+       .sin = angles.sin.data(),
+       .inverse = true});
   const int groups = static_cast<int>(c.o_groups);
   const ops::Mat low = b.low_rank.mat(act, rows, groups * c.o_lora_rank);
   run("linear wo_a", op.linear, {.x = o, .num_parts = 1, .parts = {part(w.wo_a, low, false, groups)}});
@@ -127,10 +153,20 @@ void Stepper::Impl::store_compressed(int layer, ops::Mat latent, ops::Mat score)
     for (size_t s = 0; s < inputs.size(); ++s)
       carry_pointers[s] = reinterpret_cast<float*>(inputs[s].sequence->state.data() + state.carry_offset[layer]);
     run("compress", op.compress,
-        {.score = score, .latent = latent, .ratio = ratio, .num_sequences = plan.num_sequences,
-         .first_row = plan.first_row.data(), .num_tokens = plan.num_tokens.data(), .start_position = plan.start.data(),
-         .carry = carry_pointers.data(), .carry_slots = state.carry_slots, .num_entries = static_cast<int>(n),
-         .entry_sequence = e.sequence.data(), .entry_index = e.index.data(), .norm_weight = w.compressor_norm, .eps = eps,
+        {.score = score,
+         .latent = latent,
+         .ratio = ratio,
+         .num_sequences = plan.num_sequences,
+         .first_row = plan.first_row.data(),
+         .num_tokens = plan.num_tokens.data(),
+         .start_position = plan.start.data(),
+         .carry = carry_pointers.data(),
+         .carry_slots = state.carry_slots,
+         .num_entries = static_cast<int>(n),
+         .entry_sequence = e.sequence.data(),
+         .entry_index = e.index.data(),
+         .norm_weight = w.compressor_norm,
+         .eps = eps,
          .out = entry});
   } else {  // one entry per token, rows in the same order
     run("rms_norm", op.rms_norm, {.x = latent, .weight = w.compressor_norm, .eps = eps, .out = entry});
@@ -140,18 +176,33 @@ void Stepper::Impl::store_compressed(int layer, ops::Mat latent, ops::Mat score)
   const ops::Mat key = b.index_key.mat(act, n, c.index_head_dim);
   run("linear index key", op.linear, {.x = entry, .num_parts = 1, .parts = {part(w.indexer_wk, key, false)}});
   const ops::PagedCache main = paged(model.compressed_stream(layer), model.compressed_format(), dim);
-  const ops::PagedCache index = paged(model.index_stream(layer), model.index_format(), static_cast<int>(c.index_head_dim));
+  const ops::PagedCache index =
+      paged(model.index_stream(layer), model.index_format(), static_cast<int>(c.index_head_dim));
   int64_t* offsets = b.offsets.at<int64_t>(2 * n);
   for (int64_t i = 0; i < n; ++i) {
     offsets[i] = index.record(e.sequence[i], e.index[i]) - index.base;
     offsets[n + i] = main.record(e.sequence[i], e.index[i]) - main.base;
   }
   run("store_records", op.store_records,
-      {.x = key, .dim = index.dim, .rope_dim = rope_dim, .norm_weight = w.indexer_k_norm, .eps = eps, .cos = e.angles.cos.data(),
-       .sin = e.angles.sin.data(), .format = index.format, .base = index.base, .offsets = offsets});
+      {.x = key,
+       .dim = index.dim,
+       .rope_dim = rope_dim,
+       .norm_weight = w.indexer_k_norm,
+       .eps = eps,
+       .cos = e.angles.cos.data(),
+       .sin = e.angles.sin.data(),
+       .format = index.format,
+       .base = index.base,
+       .offsets = offsets});
   run("store_records", op.store_records,
-      {.x = entry, .dim = dim, .rope_dim = rope_dim, .cos = e.angles.cos.data(), .sin = e.angles.sin.data(), .format = main.format,
-       .base = main.base, .offsets = offsets + n});
+      {.x = entry,
+       .dim = dim,
+       .rope_dim = rope_dim,
+       .cos = e.angles.cos.data(),
+       .sin = e.angles.sin.data(),
+       .format = main.format,
+       .base = main.base,
+       .offsets = offsets + n});
 }
 
 }  // namespace deepinfer

@@ -1,4 +1,5 @@
-// Lightning indexer with two-level top-k (model.md 4.6): Full and Reindex layers choose entries, the layers behind them reuse the list.
+// Lightning indexer with two-level top-k (model.md 4.6): Full and Reindex layers choose entries, the layers behind them
+// reuse the list.
 #include <algorithm>
 #include <cmath>
 
@@ -37,8 +38,15 @@ void Stepper::Impl::select_entries(int layer, ops::Mat index_query, ops::Mat ind
   int64_t* offsets = b.offsets.at<int64_t>(rows);
   for (int64_t r = 0; r < rows; ++r) offsets[r] = r * heads * record;
   run("store_records", op.store_records,
-      {.x = index_query, .heads = heads, .dim = dim, .rope_dim = static_cast<int>(c.qk_rope_head_dim),
-       .cos = plan.compressed.cos.data(), .sin = plan.compressed.sin.data(), .format = format, .base = query, .offsets = offsets});
+      {.x = index_query,
+       .heads = heads,
+       .dim = dim,
+       .rope_dim = static_cast<int>(c.qk_rope_head_dim),
+       .cos = plan.compressed.cos.data(),
+       .sin = plan.compressed.sin.data(),
+       .format = format,
+       .base = query,
+       .offsets = offsets});
 
   const ops::PagedCache keys = paged(model.index_stream(c.kv_source_of(layer)), format, dim);
   int32_t* columns = b.columns.at<int32_t>(rows);
@@ -73,9 +81,11 @@ void Stepper::Impl::select_entries(int layer, ops::Mat index_query, ops::Mat ind
 
     float* scores = b.scores.at<float>(n * width);
     ops::IndexScoresParams score{.q = query + first * heads * record, .format = format, .heads = heads, .dim = dim};
-    score.weights = {index_weights.row<uint8_t>(0) + first * index_weights.stride * static_cast<int64_t>(dtype_size(act)), act, n,
-                     heads, index_weights.stride};
-    score.weight_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(dim)) / std::sqrt(static_cast<double>(heads)));
+    score.weights = {
+        index_weights.row<uint8_t>(0) + first * index_weights.stride * static_cast<int64_t>(dtype_size(act)), act, n,
+        heads, index_weights.stride};
+    score.weight_scale =
+        static_cast<float>(1.0 / std::sqrt(static_cast<double>(dim)) / std::sqrt(static_cast<double>(heads)));
     score.keys = keys;
     score.rows = n;
     score.sequence = plan.sequence.data() + first;
@@ -92,12 +102,26 @@ void Stepper::Impl::select_entries(int layer, ops::Mat index_query, ops::Mat ind
 
     if (builds)
       run("candidate_blocks", op.candidate_blocks,
-          {.scores = scores, .stride = width, .rows = n, .visible = visible.data() + first, .block_size = block_size, .keep = keep,
-           .blocks = blocks_of + first * keep, .num_blocks = num_blocks + first});
+          {.scores = scores,
+           .stride = width,
+           .rows = n,
+           .visible = visible.data() + first,
+           .block_size = block_size,
+           .keep = keep,
+           .blocks = blocks_of + first * keep,
+           .num_blocks = num_blocks + first});
     for (int64_t i = 0; i < n; ++i) columns[i] = restricted ? num_blocks[first + i] * block_size : visible[first + i];
     run("index_topk", op.index_topk,
-        {.scores = scores, .stride = width, .rows = n, .num_columns = columns, .k = k, .blocks = restricted ? blocks_of + first * keep : nullptr,
-         .blocks_stride = keep, .block_size = block_size, .selected = sel + first * k, .num_selected = num_sel + first});
+        {.scores = scores,
+         .stride = width,
+         .rows = n,
+         .num_columns = columns,
+         .k = k,
+         .blocks = restricted ? blocks_of + first * keep : nullptr,
+         .blocks_stride = keep,
+         .block_size = block_size,
+         .selected = sel + first * k,
+         .num_selected = num_sel + first});
     first = last;
   }
 }

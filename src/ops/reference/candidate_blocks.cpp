@@ -1,7 +1,8 @@
-#include "ops/reference/reference.h"
-#include "ops/reference/util.h"
 #include <algorithm>
 #include <limits>
+
+#include "ops/reference/reference.h"
+#include "ops/reference/util.h"
 
 namespace deepinfer::reference {
 
@@ -12,7 +13,8 @@ void candidate_blocks(const ops::CandidateBlocksParams& p, ops::Context& ctx) {
     for (int64_t r = begin; r < end; ++r) {
       const int32_t n = p.visible[r], blocks = (n + p.block_size - 1) / p.block_size;
       best.assign(static_cast<size_t>(blocks), -std::numeric_limits<float>::infinity());
-      for (int32_t c = 0; c < n; ++c) best[c / p.block_size] = std::max(best[c / p.block_size], p.scores[r * p.stride + c]);
+      for (int32_t c = 0; c < n; ++c)
+        best[c / p.block_size] = std::max(best[c / p.block_size], p.scores[r * p.stride + c]);
       if (blocks > 0) best[blocks - 1] = std::numeric_limits<float>::infinity();
       order.resize(static_cast<size_t>(blocks));
       for (int32_t i = 0; i < blocks; ++i) order[i] = i;

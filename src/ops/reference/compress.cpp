@@ -1,7 +1,8 @@
-#include "ops/reference/reference.h"
-#include "ops/reference/util.h"
 #include <algorithm>
 #include <cmath>
+
+#include "ops/reference/reference.h"
+#include "ops/reference/util.h"
 
 namespace deepinfer::reference {
 
@@ -20,7 +21,8 @@ void compress(const ops::CompressParams& p, ops::Context&) {
     double square = 0;
     for (int64_t i = 0; i < d; ++i) {
       double top = -INFINITY, sum = 0, value = 0;
-      for (int t = 0; t < p.ratio; ++t) top = std::max(top, static_cast<double>(pair_of(p.entry_sequence[e], first + t).first[i]));
+      for (int t = 0; t < p.ratio; ++t)
+        top = std::max(top, static_cast<double>(pair_of(p.entry_sequence[e], first + t).first[i]));
       for (int t = 0; t < p.ratio; ++t) {
         const auto [score, latent] = pair_of(p.entry_sequence[e], first + t);
         const double w = std::exp(score[i] - top);
@@ -31,7 +33,8 @@ void compress(const ops::CompressParams& p, ops::Context&) {
       square += static_cast<double>(pooled[i]) * pooled[i];
     }
     const double inv = 1.0 / std::sqrt(square / static_cast<double>(d) + p.eps);
-    for (int64_t i = 0; i < d; ++i) put(p.out, e, i, static_cast<float>(pooled[i] * inv * bf16_to_float(p.norm_weight[i])));
+    for (int64_t i = 0; i < d; ++i)
+      put(p.out, e, i, static_cast<float>(pooled[i] * inv * bf16_to_float(p.norm_weight[i])));
   }
   for (int s = 0; s < p.num_sequences; ++s)
     for (int i = std::max(0, p.num_tokens[s] - p.carry_slots); i < p.num_tokens[s]; ++i) {

@@ -1,6 +1,7 @@
+#include <cstring>
+
 #include "ops/reference/reference.h"
 #include "ops/reference/util.h"
-#include <cstring>
 
 namespace deepinfer::reference {
 
@@ -11,7 +12,8 @@ void gather_rows(const ops::GatherRowsParams& p, ops::Context&) {
     if (p.index[r] < 0 || p.index[r] >= p.x.rows)
       std::memset(out, 0, bytes);
     else
-      std::memcpy(out, static_cast<const uint8_t*>(p.x.data) + static_cast<size_t>(p.index[r] * p.x.stride) * size, bytes);
+      std::memcpy(out, static_cast<const uint8_t*>(p.x.data) + static_cast<size_t>(p.index[r] * p.x.stride) * size,
+                  bytes);
   }
 }
 

@@ -1,6 +1,7 @@
+#include <cmath>
+
 #include "ops/reference/reference.h"
 #include "ops/reference/util.h"
-#include <cmath>
 
 namespace deepinfer::reference {
 

@@ -1,7 +1,8 @@
-#include "ops/reference/reference.h"
-#include "ops/reference/util.h"
 #include <cmath>
 #include <limits>
+
+#include "ops/reference/reference.h"
+#include "ops/reference/util.h"
 
 namespace deepinfer::reference {
 
@@ -13,7 +14,10 @@ void index_scores(const ops::IndexScoresParams& p, ops::Context& ctx) {
       for (int h = 0; h < p.heads; ++h) decode_record(p.format, p.q + (r * p.heads + h) * record, p.dim, &q[h * p.dim]);
       const int64_t columns = p.blocks ? static_cast<int64_t>(p.num_blocks[r]) * p.block_size : p.visible[r];
       for (int64_t c = 0; c < columns; ++c) {
-        const int64_t entry = p.blocks ? static_cast<int64_t>(p.blocks[r * p.blocks_stride + c / p.block_size]) * p.block_size + c % p.block_size : c;
+        const int64_t entry =
+            p.blocks ? static_cast<int64_t>(p.blocks[r * p.blocks_stride + c / p.block_size]) * p.block_size +
+                           c % p.block_size
+                     : c;
         float& out = p.out[r * p.out_stride + c];
         if (entry >= p.visible[r]) {
           out = -std::numeric_limits<float>::infinity();

@@ -1,7 +1,8 @@
-#include "ops/reference/reference.h"
-#include "ops/reference/util.h"
 #include <algorithm>
 #include <cmath>
+
+#include "ops/reference/reference.h"
+#include "ops/reference/util.h"
 
 namespace deepinfer::reference {
 namespace {

@@ -1,7 +1,8 @@
-#include "ops/reference/reference.h"
-#include "ops/reference/util.h"
 #include <algorithm>
 #include <cmath>
+
+#include "ops/reference/reference.h"
+#include "ops/reference/util.h"
 
 namespace deepinfer::reference {
 
@@ -22,7 +23,8 @@ void router(const ops::RouterParams& p, ops::Context&) {
     for (int i = 0; i < p.top_k; ++i) sum += score[order[i]];
     for (int i = 0; i < p.top_k; ++i) {
       p.ids[r * p.top_k + i] = order[i];
-      p.weights[r * p.top_k + i] = static_cast<float>((p.top_k == 1 ? score[order[i]] : score[order[i]] / sum) * p.scale);
+      p.weights[r * p.top_k + i] =
+          static_cast<float>((p.top_k == 1 ? score[order[i]] : score[order[i]] / sum) * p.scale);
     }
   }
 }

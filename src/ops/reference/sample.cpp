@@ -1,11 +1,11 @@
-#include "ops/reference/reference.h"
-#include "ops/reference/util.h"
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "ops/math.h"
 #include "ops/philox.h"
+#include "ops/reference/reference.h"
+#include "ops/reference/util.h"
 
 namespace deepinfer::reference {
 namespace {
@@ -30,7 +30,8 @@ void sample(const ops::SampleParams& p, ops::Context& ctx) {
       const ops::SampleRow& row = p.rows[r];
       kept.clear();
       for (int32_t id = 0; id < vocab; ++id)
-        if ((!row.mask || (row.mask[id / 32] >> (id % 32) & 1)) && z[id] > -std::numeric_limits<float>::infinity()) kept.push_back(id);
+        if ((!row.mask || (row.mask[id / 32] >> (id % 32) & 1)) && z[id] > -std::numeric_limits<float>::infinity())
+          kept.push_back(id);
       p.tokens[r] = -1;
       if (kept.empty()) continue;
       int32_t best = kept[0];
@@ -42,7 +43,9 @@ void sample(const ops::SampleParams& p, ops::Context& ctx) {
       }
       const float inverse = 1.0f / row.temperature, top = z[best];
       auto weight = [&](int32_t id) { return ops::exact_exp((z[id] - top) * inverse); };
-      if (row.min_p > 0) kept.erase(std::remove_if(kept.begin(), kept.end(), [&](int32_t id) { return weight(id) < row.min_p; }), kept.end());
+      if (row.min_p > 0)
+        kept.erase(std::remove_if(kept.begin(), kept.end(), [&](int32_t id) { return weight(id) < row.min_p; }),
+                   kept.end());
       if (row.top_k > 0 || row.top_p < 1) {
         std::stable_sort(kept.begin(), kept.end(), [&](int32_t a, int32_t b) { return z[a] > z[b]; });
         if (row.top_k > 0 && static_cast<int32_t>(kept.size()) > row.top_k) kept.resize(static_cast<size_t>(row.top_k));

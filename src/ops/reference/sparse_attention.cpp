@@ -1,7 +1,8 @@
-#include "ops/reference/reference.h"
-#include "ops/reference/util.h"
 #include <algorithm>
 #include <cmath>
+
+#include "ops/reference/reference.h"
+#include "ops/reference/util.h"
 
 namespace deepinfer::reference {
 
@@ -20,14 +21,17 @@ void sparse_attention(const ops::SparseAttentionParams& p, ops::Context& ctx) {
         if (i < window)
           decode_record(p.window.format, p.window.record(p.sequence[r], p.window_begin[r] + i), p.dim, k);
         else
-          decode_record(p.compressed.format, p.compressed.record(p.sequence[r], p.selected[r * p.selected_stride + i - window]), p.dim, k);
+          decode_record(p.compressed.format,
+                        p.compressed.record(p.sequence[r], p.selected[r * p.selected_stride + i - window]), p.dim, k);
         for (int j = 0; j < p.dim; ++j) k[j] = act(t, k[j]);
       }
       for (int h = 0; h < p.heads; ++h) {
         float top = -1e30f;
         for (int i = 0; i < n; ++i) {
           double dot = 0;
-          for (int j = 0; j < p.dim; ++j) dot += static_cast<double>(get(p.q, r, static_cast<int64_t>(h) * p.dim + j)) * keys[static_cast<size_t>(i) * p.dim + j];
+          for (int j = 0; j < p.dim; ++j)
+            dot += static_cast<double>(get(p.q, r, static_cast<int64_t>(h) * p.dim + j)) *
+                   keys[static_cast<size_t>(i) * p.dim + j];
           z[i] = static_cast<float>(dot * p.scale);
           top = std::max(top, z[i]);
         }

@@ -1,6 +1,7 @@
+#include <cmath>
+
 #include "ops/reference/reference.h"
 #include "ops/reference/util.h"
-#include <cmath>
 
 namespace deepinfer::reference {
 
@@ -16,7 +17,8 @@ void store_records(const ops::StoreRecordsParams& p, ops::Context&) {
         double square = 0;
         for (float a : v) square += static_cast<double>(a) * a;
         const double inv = 1.0 / std::sqrt(square / p.dim + p.eps);
-        for (int i = 0; i < p.dim; ++i) v[i] = act(p.x.dtype, static_cast<float>(v[i] * inv * bf16_to_float(p.norm_weight[i])));
+        for (int i = 0; i < p.dim; ++i)
+          v[i] = act(p.x.dtype, static_cast<float>(v[i] * inv * bf16_to_float(p.norm_weight[i])));
       }
       if (p.cos) {
         for (int i = 0; i < half; ++i) {
