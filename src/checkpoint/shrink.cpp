@@ -105,7 +105,17 @@ Result<ModelConfig> shrink(const ModelConfig& config, const ShrinkOptions& o) {
   }
   if (o.engram_rows && !c.engram_layer_ids.empty()) {
     DI_TRY_STATUS(out_of_range("--engram-rows", *o.engram_rows, 2 * c.engram_columns(), int64_t{1} << 36));
-    c.engram_vocab_size = *o.engram_rows / c.engram_columns();
+    // The start of the primes for which the tables have that many rows on average, at most.
+    int64_t low = 2, high = *o.engram_rows / c.engram_columns();
+    while (low < high) {
+      c.engram_vocab_size = low + (high - low + 1) / 2;
+      int64_t rows = 0;
+      for (const auto& primes : c.engram_primes())
+        for (int64_t p : primes) rows += p;
+      if (rows > *o.engram_rows * static_cast<int64_t>(c.engram_layer_ids.size())) high = c.engram_vocab_size - 1;
+      else low = c.engram_vocab_size;
+    }
+    c.engram_vocab_size = low;
   }
   c.engram_num_embeddings.clear();
   for (const auto& primes : c.engram_primes()) {

@@ -12,10 +12,10 @@
 namespace deepinfer {
 
 struct ShrinkOptions {
-  std::optional<int64_t> layers;        // 1 .. num_hidden_layers
-  std::optional<int64_t> experts;       // per layer, also the most per draft layer
-  std::optional<int64_t> engram_rows;   // per table, about
-  std::optional<int64_t> draft_layers;  // 0 .. num_nextn_predict_layers
+  std::optional<int64_t> layers{};        // 1 .. num_hidden_layers
+  std::optional<int64_t> experts{};       // per layer, also the most per draft layer
+  std::optional<int64_t> engram_rows{};   // per table, about
+  std::optional<int64_t> draft_layers{};  // 0 .. num_nextn_predict_layers
   bool vision = true;                   // false: without vision_config
 };
 
