@@ -1,7 +1,7 @@
 # Helpers every room's CMakeLists uses.
 
 # Results must not depend on the compiler's mood: no contraction of a*b+c (kernels ask for fma where they want it).
-add_compile_options(-Wall -Wextra -Werror=return-type -ffp-contract=off -fno-math-errno)
+add_compile_options(-Wall -Wextra -Wno-missing-field-initializers -Werror=return-type -ffp-contract=off -fno-math-errno)
 add_link_options($<$<CONFIG:Release>:-Wl,--gc-sections>)
 
 set(DEEPINFER_SANITIZE "" CACHE STRING "sanitizers, e.g. address,undefined or thread")
