@@ -40,15 +40,15 @@ class Tokenizer {
   Tokenizer& operator=(Tokenizer&&) noexcept;
   ~Tokenizer();
 
-  // Appends the ids of `text` to `out`; adds no BOS. special: recognise the added tokens' literals (all of them, flagged
-  // special or not); false: every literal is ordinary text, which is how user text must be encoded. Bytes that are not
-  // valid UTF-8 are kept (each counts as a character of no class), so token_bytes of the ids always joins to `text`.
-  // Time grows at most with n log n, whatever the text.
+  // Appends the ids of `text` to `out`; adds no BOS. special: recognise the added tokens' literals (all of them,
+  // flagged special or not); false: every literal is ordinary text, which is how user text must be encoded. Bytes that
+  // are not valid UTF-8 are kept (each counts as a character of no class), so token_bytes of the ids always joins to
+  // `text`. Time grows at most with n log n, whatever the text.
   void encode(std::string_view text, bool special, std::vector<int32_t>& out) const;
   std::vector<int32_t> encode(std::string_view text, bool special) const;
 
-  // The text of `ids`: their bytes joined, each maximal invalid UTF-8 part replaced by U+FFFD. Unknown ids are left out,
-  // with skip_special also the tokens flagged special.
+  // The text of `ids`: their bytes joined, each maximal invalid UTF-8 part replaced by U+FFFD. Unknown ids are left
+  // out, with skip_special also the tokens flagged special.
   std::string decode(std::span<const int32_t> ids, bool skip_special) const;
   // The same without making it valid UTF-8.
   void append_bytes(std::span<const int32_t> ids, bool skip_special, std::string& out) const;
