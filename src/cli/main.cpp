@@ -13,7 +13,10 @@
 // clang-format off
 #define DEEPINFER_COMMANDS(X) \
   X(inspect) \
-  X(synth)
+  X(synth) \
+  X(tokenize) \
+  X(detokenize) \
+  X(bench)
 // clang-format on
 
 namespace deepinfer::cli {
