@@ -10,6 +10,12 @@ if(DEEPINFER_SANITIZE)
   add_link_options(-fsanitize=${DEEPINFER_SANITIZE})
 endif()
 
+# Fuzzing (clang): every room is instrumented, and only what a fuzz target needs is built.
+if(DEEPINFER_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
 # deepinfer_room(NAME SOURCES a.cpp b.cpp DEPS other rooms and libraries): one static library a folder.
 function(deepinfer_room name)
   cmake_parse_arguments(R "" "" "SOURCES;DEPS" ${ARGN})
@@ -17,6 +23,7 @@ function(deepinfer_room name)
     add_library(deepinfer_${name} STATIC ${R_SOURCES})
     target_include_directories(deepinfer_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
     target_link_libraries(deepinfer_${name} PUBLIC ${R_DEPS})
+    set_target_properties(deepinfer_${name} PROPERTIES EXCLUDE_FROM_ALL ${DEEPINFER_FUZZ})
   else()
     add_library(deepinfer_${name} INTERFACE)
     target_include_directories(deepinfer_${name} INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
