@@ -12,6 +12,9 @@
 // In the order of `deepinfer --help`; one line a command.
 // clang-format off
 #define DEEPINFER_COMMANDS(X) \
+  X(run) \
+  X(batch) \
+  X(score) \
   X(inspect) \
   X(synth) \
   X(tokenize) \

@@ -1,5 +1,7 @@
 #include "model/model.h"
 
+#include <cstring>
+
 namespace deepinfer {
 namespace {
 
@@ -85,6 +87,19 @@ Status Model::reserve(Sequence& seq, kv::BlockPool& pool, int64_t num_tokens) co
                 pool.num_free());
   for (int64_t i = 0; i < need; ++i) seq.blocks.push_back(pool.allocate());
   return {};
+}
+
+Result<Sequence> Model::fork(const Sequence& seq, kv::BlockPool& pool, int64_t num_tokens) const {
+  Sequence copy = new_sequence();
+  DI_TRY_STATUS(reserve(copy, pool, num_tokens));
+  copy.position = seq.position;
+  copy.ngram_history = seq.ngram_history;
+  std::memcpy(copy.state.data(), seq.state.data(), seq.state.size());
+  const int64_t used = (seq.position + kv::kBlockTokens - 1) / kv::kBlockTokens;
+  for (int64_t i = 0; i < used; ++i)
+    std::memcpy(pool.base() + copy.blocks[static_cast<size_t>(i)] * pool.block_bytes(),
+                pool.base() + seq.blocks[static_cast<size_t>(i)] * pool.block_bytes(), static_cast<size_t>(pool.block_bytes()));
+  return copy;
 }
 
 void Model::release(Sequence& seq, kv::BlockPool& pool) {

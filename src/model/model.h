@@ -66,6 +66,8 @@ class Model {
   // Takes the blocks that `seq` needs to hold `num_tokens` tokens; an error (nothing taken) when the pool is too small.
   Status reserve(Sequence& seq, kv::BlockPool& pool, int64_t num_tokens) const;
   static void release(Sequence& seq, kv::BlockPool& pool);
+  // A copy that goes its own way, with blocks for num_tokens tokens.
+  Result<Sequence> fork(const Sequence& seq, kv::BlockPool& pool, int64_t num_tokens) const;
 
  private:
   ModelConfig config_;
