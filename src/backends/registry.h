@@ -8,7 +8,8 @@
 
 namespace deepinfer {
 
-// Function per operator of one backend; null where the backend lacks it. Plain data, copied freely, immutable after start.
+// Function per operator of one backend; null where the backend lacks it. Plain data, copied freely, immutable after
+// start.
 struct OpTable {
 #define DEEPINFER_OP_MEMBER(name, Params) void (*name)(const ops::Params&, ops::Context&) = nullptr;
   DEEPINFER_OPS(DEEPINFER_OP_MEMBER)
@@ -18,8 +19,8 @@ struct OpTable {
 };
 
 // name: "auto", "cpu", "reference", ("cuda", "ascend": an error that says this build has none).
-// The cpu backend picks the best instruction set of this processor; DEEPINFER_CPU_ISA forces one (generic, avx2, avx512, avx512_bf16, amx) and
-// it is an error to force one that the processor lacks.
+// The cpu backend picks the best instruction set of this processor; DEEPINFER_CPU_ISA forces one (generic, avx2,
+// avx512, avx512_bf16, amx) and it is an error to force one that the processor lacks.
 Result<OpTable> make_op_table(std::string_view backend);
 
 std::vector<std::string> compiled_backends();

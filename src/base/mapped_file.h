@@ -20,7 +20,9 @@ class MappedFile {
   const uint8_t* data() const { return data_; }
   size_t size() const { return size_; }
   // Never null, so that parsers may be handed an empty file.
-  std::string_view text() const { return size_ ? std::string_view(reinterpret_cast<const char*>(data_), size_) : std::string_view(""); }
+  std::string_view text() const {
+    return size_ ? std::string_view(reinterpret_cast<const char*>(data_), size_) : std::string_view("");
+  }
   const std::string& path() const { return path_; }
   // madvise over the whole mapping (MADV_RANDOM, MADV_WILLNEED, ...); a hint, errors are ignored.
   void advise(int advice) const;

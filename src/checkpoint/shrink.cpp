@@ -112,8 +112,10 @@ Result<ModelConfig> shrink(const ModelConfig& config, const ShrinkOptions& o) {
       int64_t rows = 0;
       for (const auto& primes : c.engram_primes())
         for (int64_t p : primes) rows += p;
-      if (rows > *o.engram_rows * static_cast<int64_t>(c.engram_layer_ids.size())) high = c.engram_vocab_size - 1;
-      else low = c.engram_vocab_size;
+      if (rows > *o.engram_rows * static_cast<int64_t>(c.engram_layer_ids.size()))
+        high = c.engram_vocab_size - 1;
+      else
+        low = c.engram_vocab_size;
     }
     c.engram_vocab_size = low;
   }

@@ -16,7 +16,7 @@ struct ShrinkOptions {
   std::optional<int64_t> experts{};       // per layer, also the most per draft layer
   std::optional<int64_t> engram_rows{};   // per table, about
   std::optional<int64_t> draft_layers{};  // 0 .. num_nextn_predict_layers
-  bool vision = true;                   // false: without vision_config
+  bool vision = true;                     // false: without vision_config
 };
 
 // Which layers stay, in order of need: the first ratio-1 layer (it starts the decoder half), a ratio-2 KV source (with

@@ -98,7 +98,8 @@ Result<Sequence> Model::fork(const Sequence& seq, kv::BlockPool& pool, int64_t n
   const int64_t used = (seq.position + kv::kBlockTokens - 1) / kv::kBlockTokens;
   for (int64_t i = 0; i < used; ++i)
     std::memcpy(pool.base() + copy.blocks[static_cast<size_t>(i)] * pool.block_bytes(),
-                pool.base() + seq.blocks[static_cast<size_t>(i)] * pool.block_bytes(), static_cast<size_t>(pool.block_bytes()));
+                pool.base() + seq.blocks[static_cast<size_t>(i)] * pool.block_bytes(),
+                static_cast<size_t>(pool.block_bytes()));
   return copy;
 }
 

@@ -1,4 +1,5 @@
-// The reference backend: every operator in plain scalar code, the truth that other backends are held to. Slow on purpose; rows run in parallel.
+// The reference backend: every operator in plain scalar code, the truth that other backends are held to. Slow on
+// purpose; rows run in parallel.
 #pragma once
 #include "ops/all.h"
 

@@ -33,7 +33,9 @@ inline void weight_row(const ops::Weight& w, int64_t r, float* out) {
         out[i] = bf16_to_float(v);
       }
       return;
-    case DType::kF32: __builtin_memcpy(out, static_cast<const uint8_t*>(w.data) + 4 * r * k, static_cast<size_t>(4 * k)); return;
+    case DType::kF32:
+      __builtin_memcpy(out, static_cast<const uint8_t*>(w.data) + 4 * r * k, static_cast<size_t>(4 * k));
+      return;
     case DType::kF8E4M3: {
       const uint8_t* row = static_cast<const uint8_t*>(w.data) + r * k;
       const uint8_t* scale = w.scale + (r / 32) * ((k + 31) / 32);
