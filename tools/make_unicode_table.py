@@ -10,7 +10,8 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-OTHER, LETTER, MARK, SYMBOL, SPACE, NEWLINE, NUMBER, HAN = range(8)  # the order of CharClass in unicode_table.h
+OTHER, LETTER, MARK, SYMBOL, SPACE, NEWLINE, NUMBER = range(7)  # the values of CharClass in unicode_table.h
+HAN = 8  # added to OTHER, LETTER, MARK or SYMBOL
 
 
 def classes(path):
@@ -23,11 +24,10 @@ def classes(path):
                 out[c] = value
     for c in (0x0A, 0x0D):
         out[c] = NEWLINE
-    # Pattern 2 runs after pattern 1, so a number would stay a number.
     for first, last in ((0x4E00, 0x9FA5), (0x3040, 0x30FF)):
         for c in range(first, last + 1):
-            if out[c] != NUMBER:
-                out[c] = HAN
+            assert out[c] <= SYMBOL, f"U+{c:04X} is a number or white space"
+            out[c] |= HAN
     return out
 
 

@@ -24,11 +24,9 @@ BpeScratch::BpeScratch() : cache(static_cast<Entry*>(std::calloc(size_t{1} << kC
 
 void BpeScratch::trim() {
   if (heap.capacity() * sizeof(uint64_t) <= kKeptBytes) return;
-  ids = {};
-  ranks = {};
-  previous = {};
-  next = {};
-  heap = {};
+  std::vector<int32_t>().swap(ids);  // not "= {}", which would keep the memory
+  for (std::vector<uint32_t>* v : {&ranks, &previous, &next}) std::vector<uint32_t>().swap(*v);
+  std::vector<uint64_t>().swap(heap);
 }
 
 void Bpe::reserve(size_t num_merges) {

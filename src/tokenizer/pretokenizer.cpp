@@ -91,6 +91,30 @@ class Reader {
 
 constexpr bool is_word(CharClass c) { return c == kLetter || c == kMark; }
 
+constexpr bool is_han(CharClass c) { return c >= kHanOther; }
+constexpr bool is_han_word(CharClass c) { return c == kHanLetter || c == kHanMark; }
+
+// Pattern 3 inside a run of pattern 2, where there is neither white space nor ASCII.
+size_t han_end(const Reader& text, size_t begin) {
+  const Char first = text.at(begin);
+  size_t at = begin, end = begin + first.bytes;
+  Char c = text.at(end);
+  if (first.kind == kHanSymbol) {
+    for (; c.kind == kHanSymbol; c = text.at(end)) end += c.bytes;
+    return end;
+  }
+  if (first.kind == kHanOther) {  // see the end of pretoken_end
+    for (; c.kind == kHanOther; c = text.at(end)) {
+      at = end;
+      end += c.bytes;
+    }
+    if (!is_han_word(c.kind)) return end;
+    if (at != begin) return at;
+  }
+  for (; is_han_word(c.kind); c = text.at(end)) end += c.bytes;
+  return end;
+}
+
 // The last three alternatives, on a run of white space that neither a word nor a symbol can take.
 size_t space_end(const Reader& text, size_t begin) {
   size_t end = begin, last = begin, after_newline = begin;
@@ -101,7 +125,7 @@ size_t space_end(const Reader& text, size_t begin) {
     if (c.kind == kNewline) after_newline = end;
   }
   if (after_newline != begin) return after_newline;  // \s*[\r\n]+
-  const bool ends_text = c.kind == kNumber || c.kind == kHan;
+  const bool ends_text = c.kind == kNumber || is_han(c.kind);
   return ends_text || last == begin ? end : last;  // \s+(?!\S) gives one back if something follows; else \s+
 }
 
@@ -124,11 +148,11 @@ size_t pretoken_end(std::string_view view, size_t begin) {
       }
       return end;
     }
-    case kHan: {
-      size_t end = next;
-      for (Char c = text.at(end); c.kind == kHan; c = text.at(end)) end += c.bytes;
-      return end;
-    }
+    case kHanLetter:
+    case kHanMark:
+    case kHanSymbol:
+    case kHanOther:
+      return han_end(text, begin);
     case kSymbol:
       if (first.bytes == 1 && is_ascii_letter(text.byte(next))) return text.skip_ascii_letters(next + 1);
       return text.skip_symbols_and_newlines(next);

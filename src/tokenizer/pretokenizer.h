@@ -2,8 +2,9 @@
 // three digits, runs of Han and kana, then the word pattern inside what is left. One pass, no regex engine, time linear
 // in the text. Stateless: any thread.
 //
-// How one pass can replace three nested splits: patterns 1 and 2 match whole classes of characters (kNumber, kHan)
-// that pattern 3 then never sees, so for pattern 3 such a character is the end of its text.
+// How one pass can replace three nested splits: pattern 1 takes numbers away, pattern 2 runs of Han and kana, and
+// pattern 3 then works inside each run of what is left and inside each Han run (a katakana middle dot splits one). So
+// for pattern 3 a number, and the border between Han and other characters, is the end of its text.
 #pragma once
 #include <cstddef>
 #include <string_view>

@@ -7,14 +7,18 @@
 namespace deepinfer::tokenizer {
 
 enum class CharClass : uint8_t {
-  kOther,    // controls, format characters, unassigned, private use, invalid bytes
-  kLetter,   // \p{L} outside kHan
-  kMark,     // \p{M} outside kHan
-  kSymbol,   // \p{P} and \p{S} outside kHan: the patterns never tell them apart
-  kSpace,    // \s except CR and LF
-  kNewline,  // CR, LF
-  kNumber,   // \p{N}
-  kHan,      // pattern 2: U+4E00-U+9FA5, U+3040-U+30FF, whatever their class
+  kOther = 0,    // controls, format characters, unassigned, private use, invalid bytes
+  kLetter = 1,   // \p{L}
+  kMark = 2,     // \p{M}
+  kSymbol = 3,   // \p{P} and \p{S}: the patterns never tell them apart
+  kSpace = 4,    // \s except CR and LF
+  kNewline = 5,  // CR, LF
+  kNumber = 6,   // \p{N}
+  // The same inside the ranges of pattern 2 (U+4E00-U+9FA5, U+3040-U+30FF).
+  kHanOther = 8,
+  kHanLetter = 9,
+  kHanMark = 10,
+  kHanSymbol = 11,
 };
 
 // Two stages: block of 128 code points, then 4 bits a code point. Written by tools/make_unicode_table.py.
