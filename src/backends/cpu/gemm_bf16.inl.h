@@ -87,6 +87,7 @@ template <typename W>
 DI_INLINE Quad make_quad(const ops::Weight& weight, int64_t row, int64_t last) {
   Quad q;
   const int64_t bytes = W::row_bytes(weight.cols);
+#pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) {
     const int64_t r = row + i < last ? row + i : last;
     q.w[i] = static_cast<const uint8_t*>(weight.data) + r * bytes;
