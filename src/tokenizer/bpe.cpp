@@ -16,6 +16,30 @@ constexpr size_t kKeptBytes = size_t{1} << 20;
 
 uint64_t mix(uint64_t x) { return (x ^ x >> 29) * 0x9E3779B97F4A7C15ull; }
 
+// A character as its bytes, the last one lowest; not valid UTF-8 (by lead and continuation bytes): kBroken, one byte.
+constexpr uint32_t kBroken = ~uint32_t{0};
+struct Char {
+  uint32_t bytes;
+  uint32_t size;
+};
+
+bool is_tail(char c) { return (static_cast<uint8_t>(c) & 0xC0) == 0x80; }
+uint32_t size_by_lead(uint8_t b) { return b < 0x80 ? 1 : b < 0xC0 ? 0 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4; }
+
+Char char_at(std::string_view text, size_t at) {
+  const auto lead = static_cast<uint8_t>(text[at]);
+  const uint32_t size = size_by_lead(lead);
+  if (size == 0 || size > text.size() - at) return {kBroken, 1};
+  uint32_t bytes = lead;
+  for (uint32_t k = 1; k < size; ++k) {
+    if (!is_tail(text[at + k])) return {kBroken, 1};
+    bytes = bytes << 8 | static_cast<uint8_t>(text[at + k]);
+  }
+  return {bytes, size};
+}
+
+uint64_t pair_hash(uint32_t left, uint32_t right) { return mix(static_cast<uint64_t>(left) << 32 | right); }
+
 }  // namespace
 
 BpeScratch::BpeScratch() : cache(static_cast<Entry*>(std::calloc(size_t{1} << kCacheBits, sizeof(Entry)))) {
@@ -65,7 +89,61 @@ inline uint32_t Bpe::rank_of(int32_t left, int32_t right) const {
   }
 }
 
+void Bpe::start_entries(size_t count) {
+  int bits = 10;  // 32 bits an entry: three in a hundred pairs are taken for joined that are not
+  while ((size_t{1} << bits) < count * 32 && bits < 26) ++bits;
+  joined_shift_ = 64 - bits;
+  joined_.assign(size_t{1} << (bits - 6), 0);
+}
+
+void Bpe::add_entry(std::string_view bytes) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
+  for (size_t i = 1; i < bytes.size(); ++i) {
+    if (is_tail(bytes[i]) || (byte(i - 1) | byte(i)) < 0x80) continue;  // between two ASCII characters nothing is cut
+    size_t left = i - 1;
+    while (left > 0 && i - left < 4 && is_tail(bytes[left])) --left;
+    const Char a = char_at(bytes, left), b = char_at(bytes, i);
+    if (a.bytes != kBroken && left + a.size == i && b.bytes != kBroken) {
+      const uint64_t bit = pair_hash(a.bytes, b.bytes) >> joined_shift_;
+      joined_[bit >> 6] |= uint64_t{1} << (bit & 63);
+    } else {
+      const size_t bit = static_cast<size_t>(byte(i - 1)) << 8 | byte(i);
+      torn_[bit >> 6] |= uint64_t{1} << (bit & 63);
+    }
+  }
+}
+
+inline bool Bpe::may_join(uint32_t left, uint32_t right) const {
+  if ((left | right) < 0x80 || left == kBroken || right == kBroken) return true;
+  const uint64_t bit = pair_hash(left, right) >> joined_shift_;
+  if (joined_[bit >> 6] >> (bit & 63) & 1) return true;
+  const uint32_t lead = right > 0xFFFFFF ? right >> 24
+                        : right > 0xFFFF ? right >> 16
+                        : right > 0xFF   ? right >> 8
+                                         : right;
+  const size_t torn = (left & 0xFF) << 8 | lead;
+  return torn_[torn >> 6] >> (torn & 63) & 1;
+}
+
 void Bpe::encode(std::string_view piece, size_t readable, BpeScratch& scratch, std::vector<int32_t>& out) const {
+  // Up to two Chinese characters, and ASCII words the cache can hold, are not worth a look for cuts.
+  const size_t whole = static_cast<uint8_t>(piece[0]) < 0x80 ? 15 : 6;
+  if (piece.size() <= whole || joined_.empty()) return encode_segment(piece, readable, scratch, out);
+  size_t begin = 0, at = 0;
+  for (uint32_t previous = kBroken; at < piece.size();) {
+    const Char c = char_at(piece, at);
+    if (!may_join(previous, c.bytes)) {
+      encode_segment(piece.substr(begin, at - begin), readable - begin, scratch, out);
+      begin = at;
+    }
+    previous = c.bytes;
+    at += c.size;
+  }
+  encode_segment(piece.substr(begin), readable - begin, scratch, out);
+}
+
+inline void Bpe::encode_segment(std::string_view piece, size_t readable, BpeScratch& scratch,
+                                std::vector<int32_t>& out) const {
   const size_t size = piece.size();
   if (size == 1) {
     out.push_back(byte_token_[static_cast<uint8_t>(piece[0])]);

@@ -353,13 +353,15 @@ Status Tokenizer::Tables::fill(std::string_view json, std::string_view name) {
     table->begin.reserve(entries.size() + 1);
   }
   std::string decoded;
+  bpe.start_entries(entries.size());
   for (size_t id = 0; id < entries.size(); ++id) {
     const std::string_view text = entries[id];
     if (text.data() != nullptr) flags[id] |= tokenizer::kKnown;
     raw.push(text);
+    const bool in_alphabet = loader.alphabet().decode(text, decoded);
+    if (in_alphabet) bpe.add_entry(decoded);
     // An added token stands for its literal; so does an entry outside the byte alphabet, as in the reference.
-    bytes.push(!(flags[id] & tokenizer::kAdded) && loader.alphabet().decode(text, decoded) ? std::string_view(decoded)
-                                                                                           : text);
+    bytes.push(in_alphabet && !(flags[id] & tokenizer::kAdded) ? std::string_view(decoded) : text);
   }
   by_raw = std::move(loader.index());
   const auto literal = [&](std::string_view text) {

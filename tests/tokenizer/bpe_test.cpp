@@ -80,6 +80,59 @@ TEST(BpeTest, merges_pretokens_of_every_length_as_the_definition_does) {
   }
 }
 
+// Letters are characters of one to four bytes, merges start from their bytes, and some parts are torn characters; so
+// cuts, torn entries and broken text all occur.
+TEST(BpeTest, cuts_long_pretokens_only_where_no_merge_can_cross) {
+  const std::vector<std::string> letters = {"a", "b", "\u00e9", "\u0434", "\u4f60", "\u597d", "\u4e16", "\U0001f600"};
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    std::mt19937 random(seed);
+    Pair bpe;
+    std::vector<std::string> bytes(256);
+    std::vector<int32_t> known;
+    for (int b = 0; b < 256; ++b) {
+      bytes[static_cast<size_t>(b)] = static_cast<char>(b);
+      bpe.fast.set_byte_token(static_cast<uint8_t>(b), b);
+    }
+    for (const std::string& letter : letters)
+      for (const char c : letter) known.push_back(static_cast<uint8_t>(c));
+    const int count = 20 + static_cast<int>(random() % 150);
+    bpe.fast.reserve(static_cast<size_t>(count));
+    for (int rank = 0; rank < count; ++rank) {
+      int32_t left = known[random() % known.size()], right = known[random() % known.size()];
+      if (random() % 2) {  // two parts that stand side by side in a text of two letters
+        const std::string& a = letters[random() % letters.size()];
+        const std::string text = a + letters[random() % letters.size()];
+        const std::vector<int32_t> ids = bpe.plain.encode(text);
+        if (ids.size() > 1) {
+          const size_t at = random() % (ids.size() - 1);
+          left = ids[at];
+          right = ids[at + 1];
+        }
+      }
+      const int32_t id = 256 + rank;
+      bpe.fast.add_merge(left, right, id);
+      bpe.plain.merges[{left, right}] = {rank, id};
+      bytes.push_back(bytes[static_cast<size_t>(left)] + bytes[static_cast<size_t>(right)]);
+      if (bytes.back().size() < 20) known.push_back(id);
+    }
+    bpe.fast.finish();
+    bpe.fast.start_entries(bytes.size());
+    for (const std::string& entry : bytes) bpe.fast.add_entry(entry);
+    BpeScratch scratch;
+    for (int round = 0; round < 300; ++round) {
+      std::string text;
+      const unsigned broken = random() % 3 == 0 ? 10 : 0;
+      while (text.size() < 16 + random() % 200) {
+        const std::string& letter = letters[random() % letters.size()];
+        text += random() % 100 < broken ? letter.substr(random() % letter.size(), 1) : letter;
+      }
+      std::vector<int32_t> got;
+      bpe.fast.encode(text, text.size(), scratch, got);
+      ASSERT_EQ(got, bpe.plain.encode(text)) << "seed " << seed << " " << ::testing::PrintToString(text);
+    }
+  }
+}
+
 TEST(BpeTest, tells_cached_pretokens_with_zero_bytes_apart) {
   const Pair bpe = random_bpe(3, 10, 2);
   BpeScratch scratch;
