@@ -15,7 +15,8 @@ const GemmKernels& plain_kernels(Isa isa) {
 
 const GemmKernels& gemm_kernels(Isa isa, DType act, const ops::Weight& weight) {
   const bool bf16_path = act == DType::kBF16 && weight.plain_scales && weight.dtype != DType::kF32;
-  return bf16_path && isa >= Isa::kAvx512Bf16 ? kGemmAvx512Bf16 : plain_kernels(isa);
+  if (!bf16_path || isa < Isa::kAvx512Bf16) return plain_kernels(isa);
+  return isa == Isa::kAmx ? kGemmAmx : kGemmAvx512Bf16;
 }
 
 }  // namespace deepinfer::cpu

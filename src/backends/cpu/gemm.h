@@ -47,6 +47,6 @@ const GemmKernels& gemm_kernels(Isa isa, DType act, const ops::Weight& weight);
 // The fp32 set of a path: it also has the elementwise helpers (swiglu, sum_rows).
 const GemmKernels& plain_kernels(Isa isa);
 
-extern const GemmKernels kGemmF32Generic, kGemmF32Avx2, kGemmF32Avx512, kGemmAvx512Bf16;
+extern const GemmKernels kGemmF32Generic, kGemmF32Avx2, kGemmF32Avx512, kGemmAvx512Bf16, kGemmAmx;
 
 }  // namespace deepinfer::cpu

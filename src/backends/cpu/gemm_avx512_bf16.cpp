@@ -38,8 +38,9 @@ DI_INLINE __m512i repeat(__m512i x, int s) {
 // ---- direct path
 // FP8: activations times 2^(scale - 127) per 32 columns instead of the weights; exact for what guard() lets through.
 DI_INLINE __m512i scaled(__m512i x, __m512i shift) {
-  const __mmask32 nonzero = _mm512_test_epi16_mask(x, _mm512_set1_epi16(0x7fff));
-  return _mm512_mask_add_epi16(x, nonzero, x, shift);
+  // Zero stays zero and NaN stays NaN: 0 < magnitude < infinity in one comparison.
+  const __m512i less = _mm512_sub_epi16(_mm512_and_si512(x, _mm512_set1_epi16(0x7fff)), _mm512_set1_epi16(1));
+  return _mm512_mask_add_epi16(x, _mm512_cmplt_epu16_mask(less, _mm512_set1_epi16(0x7f7f)), x, shift);
 }
 
 // One chunk of Q quads for R rows. First all quads are unpacked into a small buffer, then the quads take turns vector

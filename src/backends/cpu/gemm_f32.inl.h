@@ -19,11 +19,11 @@ inline float ue8m0(uint8_t b) {
                 : __builtin_bit_cast(float, b == 255 ? 0x7fc00000u : static_cast<uint32_t>(b) << 23);
 }
 
-inline float round8(float v) {  // v = |x| / scale <= 448 -> E4M3 grid
-  if (v < 0x1p-6f) return (v + 16384.0f) - 16384.0f;
-  uint32_t u = __builtin_bit_cast(uint32_t, v);
-  u = (u + 0x7ffff + ((u >> 20) & 1)) & 0xfff00000u;
-  return __builtin_bit_cast(float, u);
+inline float round8(float v) {  // v = |x| / scale <= 448 -> E4M3 grid; NaN stays NaN
+  const float small = (v + 16384.0f) - 16384.0f;
+  const uint32_t u = __builtin_bit_cast(uint32_t, v);
+  const float rounded = __builtin_bit_cast(float, (u + 0x7ffff + ((u >> 20) & 1)) & 0xfff00000u);
+  return v < 0x1p-6f ? small : v <= 448.0f ? rounded : v;
 }
 
 void prepare(DType, DType x_type, const void* x, int64_t k, bool quantize, uint8_t* bytes) {
@@ -42,10 +42,11 @@ void prepare(DType, DType x_type, const void* x, int64_t k, bool quantize, uint8
     }
     uint32_t e = (__builtin_bit_cast(uint32_t, a * (1.0f / 448.0f)) + 0x7fffff) >> 23;
     if (e > 254) e = 254;
-    const float scale = __builtin_bit_cast(float, e << 23), inverse = __builtin_bit_cast(float, (254 - e) << 23);
+    const float scale = __builtin_bit_cast(float, e << 23),
+                inverse = __builtin_bit_cast(float, e == 254 ? 0x00400000u : (254 - e) << 23);
     for (int i = 0; i < 32; ++i) {
       float m = __builtin_fabsf(out[g + i]) * inverse;
-      m = m < 448.0f ? m : 448.0f;
+      m = m > 448.0f ? 448.0f : m;
       out[g + i] = __builtin_copysignf(round8(m) * scale, out[g + i]);
     }
   }
