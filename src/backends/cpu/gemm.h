@@ -19,11 +19,14 @@ struct GemmTask {
   int64_t x_stride = 0;                // bytes between them
   const int32_t* x_rows = nullptr;     // row r of X is x_rows[r], null: r
   int64_t rows = 0;
-  void* out = nullptr;      // element (r, o) at out + r * out_stride + o
-  int64_t out_stride = 0;   // elements
-  bool out_bf16 = false;    // else f32
-  bool accumulate = false;  // f32 only
-  uint8_t* tile = nullptr;  // tile_bytes() scratch of the calling thread
+  void* out = nullptr;     // element (r, o) at out + r * out_stride + o - out_first
+  int64_t out_stride = 0;  // elements
+  int64_t out_first = 0;
+  const int32_t* out_rows = nullptr;  // row r goes to row out_rows[r] of out, null: r
+  bool out_bf16 = false;              // else f32
+  bool accumulate = false;            // f32 only
+  uint8_t* tile = nullptr;            // tile_bytes() scratch of the calling thread
+  const uint8_t* next = nullptr;      // weights the thread reads after these, worth fetching early; null: unknown
 };
 
 struct GemmKernels {

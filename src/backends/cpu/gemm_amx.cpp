@@ -228,7 +228,8 @@ void gemm_of(const GemmTask& t) {
   for (int64_t o = t.out_begin; o < t.out_end;) {
     int64_t n = kGroupOutputs - o % kGroupOutputs;  // groups end at multiples of 32 weight rows: one FP8 scale row
     if (n > t.out_end - o) n = t.out_end - o;
-    const uint8_t* ahead = static_cast<const uint8_t*>(t.weight->data) + (o + n < t.out_end ? o + n : o) * bytes;
+    const uint8_t* base = static_cast<const uint8_t*>(t.weight->data);
+    const uint8_t* ahead = o + n < t.out_end ? base + (o + n) * bytes : t.next ? t.next : base + o * bytes;
     __m512i top = _mm512_setzero_si512();
     uint32_t nan = 0;
     for (int64_t r = 0; r < t.rows; r += kGroupRows) {

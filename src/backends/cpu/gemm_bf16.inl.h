@@ -195,11 +195,12 @@ inline bool has_nan(const uint8_t* row, int64_t k) {
 // A row's 16 neighbouring outputs, the first n wanted.
 DI_INLINE void store16(const GemmTask& t, int64_t row, int64_t out, int64_t n, __m512 v) {
   const __mmask16 m = mask16(n);
+  if (t.out_rows) row = t.out_rows[row];
   if (t.out_bf16) {
     const __m256i h = (__m256i)_mm512_cvtneps_pbh(v);
-    _mm256_mask_storeu_epi16(static_cast<uint16_t*>(t.out) + row * t.out_stride + out, m, h);
+    _mm256_mask_storeu_epi16(static_cast<uint16_t*>(t.out) + row * t.out_stride + (out - t.out_first), m, h);
   } else {
-    float* p = static_cast<float*>(t.out) + row * t.out_stride + out;
+    float* p = static_cast<float*>(t.out) + row * t.out_stride + (out - t.out_first);
     if (t.accumulate) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(m, p));
     _mm512_mask_storeu_ps(p, m, v);
   }
@@ -252,24 +253,55 @@ inline __m512i guard(__m512i words) {
   return _mm512_mask_mov_epi16(v, bad, _mm512_set1_epi16(0x7fff));
 }
 
-// Columns [at, at + 32) as bf16, zeros past k.
+// The same as quant8 for 32 bf16 values of ordinary size, on the bits: 12 instead of 40 cycles (Zen 5, 2026-12-01).
+//   scale exponent: amax / 448 rounded up to a power of two; 448 = 1.75 * 2^8, so mantissas above 1.75 (0x60) round up
+//   above 2^-6 of the scale: three mantissa bits, nearest even; below (rare): multiples of 2^-9 by adding 2^14 scales
+// Infinity, NaN and amax >= 2^50 take quant8.
+inline __m512i quant8_words(__m512i w) {
+  const __m512i magnitude = _mm512_and_si512(w, _mm512_set1_epi16(0x7fff));
+  const __m256i half = _mm256_max_epu16(_mm512_castsi512_si256(magnitude), _mm512_extracti64x4_epi64(magnitude, 1));
+  const __m128i quarter = _mm_max_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+  const int amax = 0xffff - (_mm_cvtsi128_si32(_mm_minpos_epu16(_mm_xor_si128(quarter, _mm_set1_epi16(-1)))) & 0xffff);
+  if (__builtin_expect(amax >= (127 + 50) << 7, 0)) {
+    __m512 a = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(w)), 16));
+    __m512 b = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(w, 1)), 16));
+    quant8(a, b);
+    return guard((__m512i)_mm512_cvtne2ps_pbh(b, a));
+  }
+  int e = (amax + 0x1f) >> 7;
+  e = (e < 113 ? 113 : e) - 8;  // amax >= 1e-4, whose exponent is 113 and mantissa below 1.75
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi16(magnitude, 4), _mm512_set1_epi16(1));
+  __m512i q = _mm512_and_si512(_mm512_add_epi16(_mm512_add_epi16(magnitude, _mm512_set1_epi16(7)), odd),
+                               _mm512_set1_epi16(-16));
+  const __mmask32 small = _mm512_mask_cmplt_epu16_mask(_mm512_test_epi16_mask(magnitude, magnitude), magnitude,
+                                                       _mm512_set1_epi16(static_cast<short>((e - 6) << 7)));
+  if (small) {
+    const __m512 grid = _mm512_castsi512_ps(_mm512_set1_epi32((e + 14) << 23));
+    const __m512 a =
+        _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(magnitude)), 16));
+    const __m512 b =
+        _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(magnitude, 1)), 16));
+    const __m512i tiny = (__m512i)_mm512_cvtne2ps_pbh(_mm512_sub_ps(_mm512_add_ps(b, grid), grid),
+                                                      _mm512_sub_ps(_mm512_add_ps(a, grid), grid));
+    q = _mm512_mask_mov_epi16(q, small, tiny);
+  }
+  return _mm512_ternarylogic_epi32(q, w, _mm512_set1_epi16(static_cast<short>(0x8000)), 0xf8);  // q | (w & sign)
+}
+
+// Columns [at, at + 32) as bf16, zeros past k. fp32 input holds bf16 values already (moe's hidden rows).
 template <typename W>
 inline __m512i load32(DType x_type, const void* x, int64_t at, int64_t k, bool quantize) {
-  __m512 a, b;
   if (at >= k) return _mm512_setzero_si512();
+  __m512i words;
   if (x_type == DType::kBF16) {
-    const __m512i w = _mm512_maskz_loadu_epi16(mask32(k - at), static_cast<const uint16_t*>(x) + at);
-    if (!quantize) return W::kScaled ? guard(w) : w;
-    a = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_castsi512_si256(w)), 16));
-    b = _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(w, 1)), 16));
+    words = _mm512_maskz_loadu_epi16(mask32(k - at), static_cast<const uint16_t*>(x) + at);
   } else {
     const float* p = static_cast<const float*>(x) + at;
     const __mmask32 m = mask32(k - at);
-    a = _mm512_maskz_loadu_ps(static_cast<__mmask16>(m), p);
-    b = _mm512_maskz_loadu_ps(static_cast<__mmask16>(m >> 16), p + 16);
+    const __m512 a = _mm512_maskz_loadu_ps(static_cast<__mmask16>(m), p);
+    words = (__m512i)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(static_cast<__mmask16>(m >> 16), p + 16), a);
   }
-  if (quantize) quant8(a, b);
-  const __m512i words = (__m512i)_mm512_cvtne2ps_pbh(b, a);  // exact for quantised values
+  if (quantize) return quant8_words(words);
   return W::kScaled ? guard(words) : words;
 }
 
