@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <new>
 
 #include "backends/cpu/gemm.h"
 
@@ -12,9 +13,20 @@ namespace {
 // Outputs handed out at a time: the height of an FP8 scale block, so that no block is prepared twice.
 constexpr int64_t kUnit = 32;
 
-// Below this much weight traffic (bytes times row groups) a dispatch (about 1 us) costs more than it saves: one thread
-// decodes roughly 30 bytes per ns. Measured on Zen 5, 2026-12-01.
-constexpr int64_t kInlineWork = 32 << 10;
+// Estimated cycles below which waking another thread does not pay: dispatch and join take about 100 ns on an idle
+// machine (Zen 5 at 4.3 GHz, 2026-12-01), and half of 2000 cycles is 230 ns.
+constexpr int64_t kInlineCycles = 2000;
+// Values prepared by the caller alone: 4096 take about 350 ns.
+constexpr int64_t kPrepareInline = 4096;
+
+// Estimated cycles of `outputs` rows of a weight. Few rows: 64 bytes in about 5 cycles and a little more for each
+// further row; many: decoding and 64 products a cycle (vdpbf16ps, Zen 5, 2026-12-01). Only shares work out, never
+// changes a result.
+int64_t cost_of(const ops::Weight& w, int64_t outputs, int64_t rows) {
+  const int64_t half_bytes = w.dtype == DType::kF4E2M1x2 ? 1 : 2 * static_cast<int64_t>(dtype_size(w.dtype));
+  if (rows <= 4) return outputs * w.cols * half_bytes * (3 + rows) / 96 + 1;
+  return outputs * w.cols * (6 + rows) / 64 + 1;
+}
 
 struct Prepared {
   const GemmKernels* kernels = nullptr;
@@ -50,9 +62,7 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
     }
     of_part[i] = at;
     tile = std::max(tile, k->tile_bytes(w.dtype, w.cols));
-    const int64_t bytes =
-        w.rows * w.cols * (w.dtype == DType::kF4E2M1x2 ? 1 : 2 * static_cast<int64_t>(dtype_size(w.dtype))) / 2;
-    work += bytes * std::max<int64_t>(1, rows / 4);
+    work += cost_of(w, w.rows, rows);
     if (at < num_prepared) continue;
     Prepared& q = prepared[num_prepared++];
     q = {k, w.dtype, w.cols, part.groups, part.quantize, k->row_bytes(w.dtype, w.cols), 0, nullptr};
@@ -73,7 +83,10 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
                              q.data + r * q.row_bytes + g * q.group_bytes);
       }
   };
-  ctx.pool->parallel_for(rows, 8, prepare_rows);
+  if (rows * p.x.cols * num_prepared <= kPrepareInline)
+    prepare_rows(0, rows, 0);
+  else
+    ctx.pool->parallel_for(rows, 1, prepare_rows);
 
   // Outputs [begin, end) of a part, cut at group borders.
   auto outputs = [&](int i, int64_t begin, int64_t end, uint8_t* scratch) {
@@ -99,7 +112,7 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
     }
   };
 
-  if (threads == 1 || work < kInlineWork) {
+  if (threads == 1 || work < kInlineCycles) {
     for (int i = 0; i < p.num_parts; ++i) outputs(i, 0, p.parts[i].weight.rows, tiles);
     return;
   }
@@ -111,11 +124,9 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
   const int64_t units = first_unit[p.num_parts];
   if (rows <= 4) {
     // Bandwidth-bound and short: a static split by bytes, no shared counter.
-    int64_t cost[ops::LinearParams::kMaxParts], total = 0;
+    int64_t cost[ops::LinearParams::kMaxParts], total = 0;  // of one output
     for (int i = 0; i < p.num_parts; ++i) {
-      cost[i] = p.parts[i].weight.cols * (p.parts[i].weight.dtype == DType::kBF16       ? 4
-                                          : p.parts[i].weight.dtype == DType::kF4E2M1x2 ? 1
-                                                                                        : 2);
+      cost[i] = cost_of(p.parts[i].weight, kUnit, rows);
       total += cost[i] * p.parts[i].weight.rows;
     }
     ctx.pool->run([&](int thread, int n) {
@@ -135,13 +146,23 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
     });
     return;
   }
-  std::atomic<int64_t> next{0};
-  ctx.pool->run([&](int thread, int) {
-    for (int64_t u; (u = next.fetch_add(1, std::memory_order_relaxed)) < units;) {
-      int i = 0;
-      while (u >= first_unit[i + 1]) ++i;
-      const int64_t begin = (u - first_unit[i]) * kUnit;
-      outputs(i, begin, std::min(begin + kUnit, p.parts[i].weight.rows), tiles + tile * thread);
+  // Every thread starts on a stretch of its own, so that neighbouring outputs are written by one processor, and then
+  // helps the others with theirs: a thread that the system takes away for a while holds nobody up.
+  struct alignas(64) Counter {
+    std::atomic<int64_t> next{0};
+  };
+  Counter* counters = ctx.scratch->alloc<Counter>(threads);
+  for (int i = 0; i < threads; ++i) new (&counters[i]) Counter;
+  ctx.pool->run([&](int thread, int n) {
+    for (int turn = 0; turn < n; ++turn) {
+      const int owner = (thread + turn) % n;
+      const int64_t low = units * owner / n, high = units * (owner + 1) / n;
+      for (int64_t u; (u = low + counters[owner].next.fetch_add(1, std::memory_order_relaxed)) < high;) {
+        int i = 0;
+        while (u >= first_unit[i + 1]) ++i;
+        const int64_t begin = (u - first_unit[i]) * kUnit;
+        outputs(i, begin, std::min(begin + kUnit, p.parts[i].weight.rows), tiles + tile * thread);
+      }
     }
   });
 }
