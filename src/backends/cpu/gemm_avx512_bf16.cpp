@@ -43,11 +43,38 @@ DI_INLINE __m512i scaled(__m512i x, __m512i shift) {
   return _mm512_mask_add_epi16(x, _mm512_cmplt_epu16_mask(less, _mm512_set1_epi16(0x7f7f)), x, shift);
 }
 
+// The quads of a block of outputs. FULL: all rows exist, so a quad is found by its place; the last block of a weight
+// keeps pointers, with its last row repeated. (For 128 or 256 columns setting up pointers took a quarter of the time.)
+template <typename W, int Q, bool FULL>
+struct Block {
+  const uint8_t *w, *s;
+  int64_t bytes, scale_bytes;
+  Quad quads[FULL ? 1 : Q];
+  Block(const ops::Weight& weight, int64_t o, int64_t n) {
+    bytes = W::row_bytes(weight.cols);
+    scale_bytes = weight.cols / 32;
+    w = static_cast<const uint8_t*>(weight.data) + o * bytes;
+    s = W::kType == DType::kF4E2M1x2 ? weight.scale + o * scale_bytes : w;
+    if constexpr (!FULL)
+      for (int q = 0; q < Q; ++q) quads[q] = make_quad<W>(weight, o + 4 * q, o + n - 1);
+  }
+  DI_INLINE Quad quad(int q) const {
+    if constexpr (FULL) {
+      const uint8_t *p = w + 4 * q * bytes, *c = s + 4 * q * scale_bytes;
+      return {{p, p + bytes, p + 2 * bytes, p + 3 * bytes},
+              {c, c + scale_bytes, c + 2 * scale_bytes, c + 3 * scale_bytes}};
+    } else {
+      return quads[q];
+    }
+  }
+};
+
 // One chunk of Q quads for R rows. First all quads are unpacked into a small buffer, then the quads take turns vector
 // by vector: back to back, the sums of one quad would wait 6 cycles for each product.
-template <typename W, int Q, int R, bool MASKED>
-DI_INLINE void direct_chunk(const Quad* quads, const uint8_t* const* x, const uint8_t* scale, int64_t k, int64_t c,
-                            const uint8_t* ahead, __m128i (*scales)[4], __m512i (*buffer)[Q], __m512 (*acc)[R]) {
+template <typename W, int Q, int R, bool MASKED, bool FULL>
+DI_INLINE void direct_chunk(const Block<W, Q, FULL>& block, const uint8_t* const* x, const uint8_t* scale, int64_t k,
+                            int64_t c, const uint8_t* ahead, __m128i (*scales)[4], __m512i (*buffer)[Q],
+                            __m512 (*acc)[R]) {
   constexpr int V = W::kVectors;
   const __mmask64 mask = mask64(W::row_bytes(k) - c * 64);
 #pragma GCC unroll 1
@@ -56,7 +83,7 @@ DI_INLINE void direct_chunk(const Quad* quads, const uint8_t* const* x, const ui
     if (!MASKED)
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) _mm_prefetch(reinterpret_cast<const char*>(ahead + (4 * q + i) * 64), _MM_HINT_T0);
-    unpack<W, MASKED>(quads[q], c * 64, mask, u);
+    unpack<W, MASKED>(block.quad(q), c * 64, mask, u);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) _mm512_store_si512(&buffer[i][q], u[i]);
     if constexpr (W::kType == DType::kF4E2M1x2) _mm512_store_si512(&buffer[4][q], fp4_delta(scales[q][c & 3]));
@@ -101,19 +128,18 @@ DI_INLINE void direct_chunk(const Quad* quads, const uint8_t* const* x, const ui
 }
 
 // Outputs [o, o + n), n <= 4 Q, for rows row0 .. row0 + R.
-template <typename W, int Q, int R>
+template <typename W, int Q, int R, bool FULL>
 void direct_block(const GemmTask& t, int64_t row0, int64_t o, int64_t n) {
   const int64_t k = t.weight->cols, bytes = W::row_bytes(k), full = bytes / 64, chunks = (bytes + 63) / 64;
-  Quad quads[Q];
-  for (int q = 0; q < Q; ++q) quads[q] = make_quad<W>(*t.weight, o + 4 * q, o + n - 1);
+  const Block<W, Q, FULL> block(*t.weight, o, n);
   const uint8_t* x[R];
   for (int r = 0; r < R; ++r) x[r] = x_row(t, row0 + r);
   const uint8_t* scale = W::kType == DType::kF8E4M3 ? t.weight->scale + o / 32 * ((k + 31) / 32) : nullptr;
   // The next block is fetched a whole block ahead, line after line: 32 rows read side by side are 32 streams to the
   // memory, and only a linear walk keeps its pages open. Measured on Zen 5 against 64-byte steps in each row, 512 bytes
   // ahead: 65-85 % of the read bandwidth instead of 42-78 % (FP4 2304x5120 .. FP8 5120x8192, 2 threads, 2026-12-01).
-  const uint8_t* ahead = o + n < t.out_end ? quads[0].w[0] + n * bytes : t.next ? t.next : quads[0].w[0];
-  const uint8_t* scale_ahead = quads[0].s[0] + (o + n < t.out_end ? n * (k / 32) : 0);
+  const uint8_t* ahead = o + n < t.out_end ? block.w + n * bytes : t.next ? t.next : block.w;
+  const uint8_t* scale_ahead = block.s + (o + n < t.out_end ? n * (k / 32) : 0);
   __m128i scales[Q][4];
   __m512i buffer[5][Q];
   __m512 acc[Q][R];
@@ -124,14 +150,14 @@ void direct_block(const GemmTask& t, int64_t row0, int64_t o, int64_t n) {
   for (int64_t c = 0; c < chunks; ++c) {
     if constexpr (W::kType == DType::kF4E2M1x2)
       if ((c & 3) == 0) {
-        for (int q = 0; q < Q; ++q) fp4_scales(quads[q], c * 4, k / 32 - c * 4, scales[q]);
+        for (int q = 0; q < Q; ++q) fp4_scales(block.quad(q), c * 4, k / 32 - c * 4, scales[q]);
         for (int i = 0; i < Q; ++i)
           _mm_prefetch(reinterpret_cast<const char*>(scale_ahead + (c * Q + i * 4) * 16), _MM_HINT_T0);
       }
     if (c < full)
-      direct_chunk<W, Q, R, false>(quads, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
+      direct_chunk<W, Q, R, false, FULL>(block, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
     else
-      direct_chunk<W, Q, R, true>(quads, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
+      direct_chunk<W, Q, R, true, FULL>(block, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
   }
 #pragma GCC unroll 4
   for (int r = 0; r < R; ++r) {
@@ -151,10 +177,15 @@ void direct(const GemmTask& t, int64_t row0) {
   for (int64_t o = t.out_begin; o < t.out_end;) {
     int64_t n = kOutputs - o % kOutputs;
     if (n > t.out_end - o) n = t.out_end - o;
-    if (n > 16)
-      direct_block<W, 8, (R <= 2 ? R : 1)>(t, row0, o, n);
+    constexpr int kWide = R <= 2 ? R : 1;
+    if (n == 32)
+      direct_block<W, 8, kWide, true>(t, row0, o, n);
+    else if (n > 16)
+      direct_block<W, 8, kWide, false>(t, row0, o, n);
+    else if (n == 16)
+      direct_block<W, 4, R, true>(t, row0, o, n);
     else
-      direct_block<W, 4, R>(t, row0, o, n);
+      direct_block<W, 4, R, false>(t, row0, o, n);
     o += n;
   }
 }

@@ -317,6 +317,7 @@ void prepare(DType weight, DType x_type, const void* x, int64_t k, bool quantize
     const __m512i order = _mm512_set4_epi32(0x0f0e0706, 0x0d0c0504, 0x0b0a0302, 0x09080100);  // words 0 4 1 5 2 6 3 7
     for (int64_t at = 0; at < k; at += 128, out += 256) {
       __m512i v[4];
+#pragma GCC unroll 4
       for (int i = 0; i < 4; ++i)
         v[i] = _mm512_shuffle_epi8(load32<Fp4Weights>(x_type, x, at + 32 * i, k, quantize), order);
       const __m512i a0 = _mm512_shuffle_i32x4(v[0], v[1], 0x44), a1 = _mm512_shuffle_i32x4(v[0], v[1], 0xee);

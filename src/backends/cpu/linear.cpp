@@ -19,12 +19,15 @@ constexpr int64_t kInlineCycles = 2000;
 // Values prepared by the caller alone: 4096 take about 350 ns.
 constexpr int64_t kPrepareInline = 4096;
 
+int64_t weight_bytes(const ops::Weight& w, int64_t rows) {
+  return rows * w.cols * (w.dtype == DType::kF4E2M1x2 ? 1 : 2 * static_cast<int64_t>(dtype_size(w.dtype))) / 2;
+}
+
 // Estimated cycles of `outputs` rows of a weight. Few rows: 64 bytes in about 5 cycles and a little more for each
 // further row; many: decoding and 64 products a cycle (vdpbf16ps, Zen 5, 2026-12-01). Only shares work out, never
 // changes a result.
 int64_t cost_of(const ops::Weight& w, int64_t outputs, int64_t rows) {
-  const int64_t half_bytes = w.dtype == DType::kF4E2M1x2 ? 1 : 2 * static_cast<int64_t>(dtype_size(w.dtype));
-  if (rows <= 4) return outputs * w.cols * half_bytes * (3 + rows) / 96 + 1;
+  if (rows <= 4) return weight_bytes(w, outputs) * (3 + rows) / 48 + 1;
   return outputs * w.cols * (6 + rows) / 64 + 1;
 }
 
@@ -107,6 +110,8 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
       t.out_bf16 = part.out.dtype == DType::kBF16;
       t.accumulate = part.accumulate;
       t.tile = scratch;
+      if (stop < part.weight.rows)
+        t.next = static_cast<const uint8_t*>(part.weight.data) + weight_bytes(part.weight, stop);
       q.kernels->gemm(t);
       o = stop;
     }
