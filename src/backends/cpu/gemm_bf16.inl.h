@@ -194,15 +194,23 @@ inline bool has_nan(const uint8_t* row, int64_t k) {
 
 // A row's 16 neighbouring outputs, the first n wanted.
 DI_INLINE void store16(const GemmTask& t, int64_t row, int64_t out, int64_t n, __m512 v) {
-  const __mmask16 m = mask16(n);
   if (t.out_rows) row = t.out_rows[row];
+  const int64_t at = row * t.out_stride + (out - t.out_first);
   if (t.out_bf16) {
     const __m256i h = (__m256i)_mm512_cvtneps_pbh(v);
-    _mm256_mask_storeu_epi16(static_cast<uint16_t*>(t.out) + row * t.out_stride + (out - t.out_first), m, h);
+    uint16_t* p = static_cast<uint16_t*>(t.out) + at;
+    if (n >= 16)
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), h);
+    else
+      _mm256_mask_storeu_epi16(p, mask16(n), h);
+    return;
+  }
+  float* p = static_cast<float*>(t.out) + at;
+  if (n >= 16) {
+    _mm512_storeu_ps(p, t.accumulate ? _mm512_add_ps(v, _mm512_loadu_ps(p)) : v);
   } else {
-    float* p = static_cast<float*>(t.out) + row * t.out_stride + (out - t.out_first);
-    if (t.accumulate) v = _mm512_add_ps(v, _mm512_maskz_loadu_ps(m, p));
-    _mm512_mask_storeu_ps(p, m, v);
+    const __mmask16 m = mask16(n);
+    _mm512_mask_storeu_ps(p, m, t.accumulate ? _mm512_add_ps(v, _mm512_maskz_loadu_ps(m, p)) : v);
   }
 }
 
@@ -293,8 +301,13 @@ template <typename W>
 inline __m512i load32(DType x_type, const void* x, int64_t at, int64_t k, bool quantize) {
   if (at >= k) return _mm512_setzero_si512();
   __m512i words;
+  const bool whole = at + 32 <= k;
   if (x_type == DType::kBF16) {
-    words = _mm512_maskz_loadu_epi16(mask32(k - at), static_cast<const uint16_t*>(x) + at);
+    const uint16_t* p = static_cast<const uint16_t*>(x) + at;
+    words = whole ? _mm512_loadu_si512(p) : _mm512_maskz_loadu_epi16(mask32(k - at), p);
+  } else if (whole) {
+    const float* p = static_cast<const float*>(x) + at;
+    words = (__m512i)_mm512_cvtne2ps_pbh(_mm512_loadu_ps(p + 16), _mm512_loadu_ps(p));
   } else {
     const float* p = static_cast<const float*>(x) + at;
     const __mmask32 m = mask32(k - at);
