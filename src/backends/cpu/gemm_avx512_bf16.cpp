@@ -137,7 +137,8 @@ void direct_block(const GemmTask& t, int64_t row0, int64_t o, int64_t n) {
   const uint8_t* scale = W::kType == DType::kF8E4M3 ? t.weight->scale + o / 32 * ((k + 31) / 32) : nullptr;
   // The next block is fetched a whole block ahead, line after line: 32 rows read side by side are 32 streams to the
   // memory, and only a linear walk keeps its pages open. Measured on Zen 5 against 64-byte steps in each row, 512 bytes
-  // ahead: 65-85 % of the read bandwidth instead of 42-78 % (FP4 2304x5120 .. FP8 5120x8192, 2 threads, 2026-12-01).
+  // ahead: 68-76 % of the read bandwidth (72-87 % while neighbours held that to 50 GB/s) instead of 42-78 % (FP4
+  // 2304x5120, 5120x2304, FP8 32768x1280, 5120x8192, 2 threads, 2026-12-01).
   const uint8_t* ahead = o + n < t.out_end ? block.w + n * bytes : t.next ? t.next : block.w;
   const uint8_t* scale_ahead = block.s + (o + n < t.out_end ? n * (k / 32) : 0);
   __m128i scales[Q][4];
