@@ -37,15 +37,22 @@ struct V {
     const __m256 s = _mm256_set1_ps(scale), up = _mm256_set1_ps(256.0f);
     float buffer[32];
     float* to = n < 32 ? buffer : out;
-    for (int i = 0; i < 32; i += 8) {
-      const __m128i c = _mm_cvtepu8_epi16(_mm_loadl_epi64((const __m128i*)(p + i)));
-      const __m128i h = _mm_or_si128(_mm_slli_epi16(_mm_and_si128(c, _mm_set1_epi16(0x7f)), 7),
-                                     _mm_slli_epi16(_mm_and_si128(c, _mm_set1_epi16(0x80)), 8));
-      // 0x7f / 0xff are NaN in E4M3 but 480 here.
-      const __m128i nan = _mm_cmpeq_epi16(_mm_and_si128(c, _mm_set1_epi16(0x7f)), _mm_set1_epi16(0x7f));
-      const __m128i bits = _mm_or_si128(h, _mm_and_si128(nan, _mm_set1_epi16(0x7e00)));
-      _mm256_storeu_ps(to + i, _mm256_mul_ps(_mm256_mul_ps(_mm256_cvtph_ps(bits), up), s));
+    const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      const __m128i half = i ? _mm256_extracti128_si256(codes, 1) : _mm256_castsi256_si128(codes);
+      __m256i h = _mm256_slli_epi16(_mm256_cvtepu8_epi16(half), 8);
+      h = _mm256_and_si256(_mm256_srai_epi16(h, 1),
+                           _mm256_set1_epi16(static_cast<short>(0xbf80)));  // sign, magnitude << 7
+      const __m256 a = _mm256_cvtph_ps(_mm256_castsi256_si128(h)), b = _mm256_cvtph_ps(_mm256_extracti128_si256(h, 1));
+      _mm256_storeu_ps(to + 16 * i, _mm256_mul_ps(_mm256_mul_ps(a, up), s));
+      _mm256_storeu_ps(to + 16 * i + 8, _mm256_mul_ps(_mm256_mul_ps(b, up), s));
     }
+    // 0x7f / 0xff are NaN in E4M3 but 480 here.
+    const __m256i nan = _mm256_cmpeq_epi8(_mm256_or_si256(codes, _mm256_set1_epi8(-128)), _mm256_set1_epi8(-1));
+    if (__builtin_expect(_mm256_movemask_epi8(nan) != 0, 0))
+      for (int i = 0; i < 32; ++i)
+        if ((p[i] & 0x7f) == 0x7f) to[i] = __builtin_nanf("");
     if (n < 32) std::memcpy(out, buffer, static_cast<size_t>(n) * 4);
   }
   static void decode_fp4(const uint8_t* p, float scale, float* out) {
