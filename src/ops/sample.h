@@ -7,7 +7,7 @@
 //      whole: sums are of the integers floor(p * 2^31), so the kept set does not depend on the order of summation
 //   4. token = argmax over kept ids of (logit - max) / temperature + Gumbel(seed, choice, position, id); ties: lowest
 //   id. Noise is -log(-log(u)) with
-//      u = ((v >> 8) + 0.5) * 2^-24 and v a 32-bit output of Philox4x32-10 (ops/philox.h): key = seed, counter = (id /
+//      u = ((v >> 9) + 0.5) * 2^-23 and v a 32-bit output of Philox4x32-10 (ops/philox.h): key = seed, counter = (id /
 //      4, position, choice, 0), lane id % 4. A draft at the same position shares the noise. exp and log are those of
 //      ops/math.h, so every backend draws the same token.
 #pragma once

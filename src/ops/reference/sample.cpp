@@ -13,8 +13,9 @@ namespace {
 float gumbel(const ops::SampleRow& row, int32_t id) {
   const auto v = ops::philox4x32({static_cast<uint32_t>(id) / 4, static_cast<uint32_t>(row.position), row.choice, 0},
                                  {static_cast<uint32_t>(row.seed), static_cast<uint32_t>(row.seed >> 32)});
-  // 24 bits and a half step: u lies strictly inside (0, 1) and every value is an exact fp32 number.
-  const float u = (static_cast<float>(v[id % 4] >> 8) + 0.5f) * 0x1p-24f;
+  // 23 bits and a half step: u lies strictly inside (0, 1) and every value is an exact fp32 number (with 24 bits the
+  // half step would round the last value to 1, whose noise is not finite).
+  const float u = (static_cast<float>(v[id % 4] >> 9) + 0.5f) * 0x1p-23f;
   return -ops::exact_log(-ops::exact_log(u));
 }
 
