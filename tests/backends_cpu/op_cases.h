@@ -87,4 +87,35 @@ inline std::vector<float> random_floats(Random& r, int64_t n, float low, float h
   return v;
 }
 
+inline constexpr DType kActs[] = {DType::kBF16, DType::kF32};
+
+// One unit in the last place of bf16, or a few of fp32, plus `absolute`.
+inline void expect_close(const ops::Mat& got, const ops::Mat& want, float absolute, const std::string& what) {
+  const float relative = got.dtype == DType::kBF16 ? 0x1p-7f : 2e-6f;
+  for (int64_t r = 0; r < want.rows; ++r)
+    for (int64_t c = 0; c < want.cols; ++c) {
+      const float a = at(got, r, c), b = at(want, r, c);
+      ASSERT_NEAR(a, b, relative * std::fabs(b) + absolute) << what << " row " << r << " column " << c;
+    }
+}
+inline void expect_close(const std::vector<float>& got, const std::vector<float>& want, float tolerance,
+                         const std::string& what) {
+  for (size_t i = 0; i < want.size(); ++i)
+    ASSERT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i]))) << what << " " << i;
+}
+
+inline OwnedMat copy_of(const OwnedMat& m) {
+  OwnedMat out = m;
+  out.view.data = out.bytes.data();
+  return out;
+}
+inline void restore_rows(OwnedMat& to, const OwnedMat& from, int64_t first, int64_t count) {
+  const int64_t row = from.view.stride * static_cast<int64_t>(dtype_size(from.view.dtype));
+  std::copy_n(from.bytes.begin() + first * row, count * row, to.bytes.begin() + first * row);
+}
+
+inline std::string label(const char* op, DType act, int64_t d, const std::string& path) {
+  return std::string(op) + " " + path + " act " + dtype_name(act) + " d " + std::to_string(d);
+}
+
 }  // namespace deepinfer
