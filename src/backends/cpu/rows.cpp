@@ -101,10 +101,6 @@ void engram_gate(const ops::EngramGateParams& p, ops::Context& ctx) {
                          });
 }
 
-namespace {
-float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
-}  // namespace
-
 template <Isa isa>
 void hc_mix(const ops::HcMixParams& p, ops::Context& ctx) {
   const RowKernels& k = row_kernels(isa);
@@ -140,19 +136,13 @@ void hc_mix(const ops::HcMixParams& p, ops::Context& ctx) {
       task.out_stride = mix;
       task.tile = tile + thread * gemm.tile_bytes(DType::kF32, n);
       gemm.gemm(task);
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t r = r0 + i;
-        const float square = k.sum_squares(reinterpret_cast<const float*>(my_x + i * x_bytes), n);
-        const float inverse = 1.0f / std::sqrt(square / static_cast<float>(n) + p.norm_eps);
-        const float* v = my_t + i * mix;
-        for (int s = 0; s < m; ++s) {
-          p.pre[r * m + s] = sigmoid(v[s] * inverse * p.scale[0] + p.base[s]) + p.hc_eps;
-          p.post[r * m + s] = 2.0f * sigmoid(v[m + s] * inverse * p.scale[1] + p.base[m + s]);
-        }
-        float* comb = p.comb + r * m * m;
-        for (int j = 0; j < m * m; ++j) comb[j] = v[2 * m + j] * inverse * p.scale[2] + p.base[2 * m + j];
-        k.sinkhorn(comb, m, p.sinkhorn_iters, p.hc_eps);
-      }
+      float inverse[kBatch];
+      for (int64_t i = 0; i < count; ++i)
+        inverse[i] = 1.0f / std::sqrt(k.sum_squares(reinterpret_cast<const float*>(my_x + i * x_bytes), n) /
+                                          static_cast<float>(n) +
+                                      p.norm_eps);
+      k.hc_finish(my_t, inverse, static_cast<int>(count), m, p.scale, p.base, p.sinkhorn_iters, p.hc_eps,
+                  p.pre + r0 * m, p.post + r0 * m, p.comb + r0 * m * m);
     }
   });
 }
@@ -244,14 +234,7 @@ void store_records(const ops::StoreRecordsParams& p, ops::Context& ctx) {
           for (int h = 0; h < p.heads; ++h) {
             uint8_t* x = at(p.x, r, static_cast<int64_t>(h) * p.dim);
             k.load(p.x.dtype, x, p.dim, v);
-            if (p.norm_weight) {
-              // The norm is rounded to act: through the record's own scratch, not back into x.
-              const float inverse = 1.0f / std::sqrt(k.sum_squares(v, p.dim) / static_cast<float>(p.dim) + p.eps);
-              if (p.x.dtype == DType::kBF16)
-                for (int i = 0; i < p.dim; ++i) v[i] = round_bf16(v[i] * inverse * bf16_to_float(p.norm_weight[i]));
-              else
-                for (int i = 0; i < p.dim; ++i) v[i] = v[i] * inverse * bf16_to_float(p.norm_weight[i]);
-            }
+            if (p.norm_weight) k.norm_rounded(p.x.dtype, v, p.norm_weight, p.dim, p.eps);
             if (p.cos) k.rotate_f32(p.x.dtype, v + p.dim - p.rope_dim, p.cos + r * half, p.sin + r * half, half);
             k.encode(p.format, v, p.dim, p.base + p.offsets[r] + h * bytes);
           }
@@ -279,12 +262,13 @@ void compress(const ops::CompressParams& p, ops::Context& ctx) {
     for (int64_t e = begin; e < end; ++e) {
       const int32_t seq = p.entry_sequence[e];
       const int64_t first = static_cast<int64_t>(p.entry_index[e]) * p.ratio;
-      if (p.ratio == 1)
-        std::memcpy(v, latent_of(seq, first), static_cast<size_t>(4 * d));
-      else
-        k.pool2(score_of(seq, first), latent_of(seq, first), score_of(seq, first + 1), latent_of(seq, first + 1), d, v);
-      if (p.out.dtype == DType::kBF16)
-        for (int64_t i = 0; i < d; ++i) v[i] = round_bf16(v[i]);
+      if (p.ratio == 1) {
+        k.store(p.out.dtype, latent_of(seq, first), d, at(p.out, e));  // rounded before the norm
+        k.load(p.out.dtype, at(p.out, e), d, v);
+      } else {
+        k.pool2(p.out.dtype, score_of(seq, first), latent_of(seq, first), score_of(seq, first + 1),
+                latent_of(seq, first + 1), d, v);
+      }
       k.norm(p.out.dtype, v, p.norm_weight, d, p.eps, at(p.out, e));
     }
   });
@@ -299,6 +283,7 @@ void compress(const ops::CompressParams& p, ops::Context& ctx) {
 
 template <Isa isa>
 void router(const ops::RouterParams& p, ops::Context& ctx) {
+  const RowKernels& k = row_kernels(isa);
   const int experts = static_cast<int>(p.logits.cols), top = p.top_k;
   float* scratch = ctx.scratch->alloc<float>(static_cast<int64_t>(2) * experts * ctx.pool->num_threads());
   ctx.pool->parallel_for(p.logits.rows, grain_of(static_cast<int64_t>(experts) * 128),
@@ -308,10 +293,8 @@ void router(const ops::RouterParams& p, ops::Context& ctx) {
                            for (int64_t r = begin; r < end; ++r) {
                              const float* z = p.logits.row<float>(r);
                              const float* bias = p.image && p.image[r] && p.bias_vl ? p.bias_vl : p.bias;
-                             for (int e = 0; e < experts; ++e) {
-                               score[e] = std::sqrt(z[e] > 20.0f ? z[e] : std::log1p(std::exp(z[e])));
-                               rank[e] = score[e] + bias[e];
-                             }
+                             k.router_scores(z, experts, score);
+                             for (int e = 0; e < experts; ++e) rank[e] = score[e] + bias[e];
                              int32_t* ids = p.ids + r * top;
                              float* weights = p.weights + r * top;
                              float sum = 0;

@@ -16,17 +16,23 @@ struct RowKernels {
   // u = act(sum_s pre[s] X[s]), left as fp32 in u
   void (*collapse)(DType act, const void* streams, int m, int64_t d, const float* pre, float* u);
   void (*expand)(DType act, void* streams, int m, int64_t d, const void* y, const float* post, const float* comb);
-  // Row softmax and Sinkhorn passes of one m x m matrix in place (src/ops/hc_mix.h).
-  void (*sinkhorn)(float* c, int m, int iters, float eps);
+  // Products t [rows, m * (m + 2)] of fn with rows of streams, 1 / their root mean squares -> coefficients
+  // (src/ops/hc_mix.h).
+  void (*hc_finish)(const float* t, const float* inverse, int rows, int m, const float* scale, const float* base,
+                    int iters, float eps, float* pre, float* post, float* comb);
   // One rotation of 2 * half values at x (act type), or at fp32 values that are rounded to act.
   void (*rotate)(DType act, void* x, const float* cos, const float* sin, int half, bool inverse);
   void (*rotate_f32)(DType act, float* x, const float* cos, const float* sin, int half);
+  // x = act(x * rsqrt(mean x^2 + eps) * w) as fp32
+  void (*norm_rounded)(DType act, float* x, const uint16_t* weight, int64_t n, float eps);
   void (*encode)(CacheFormat format, const float* x, int64_t d, uint8_t* record);
   void (*engram_gate)(DType act, void* x, const void* key, const void* value, const uint16_t* qw, const uint16_t* kw,
                       int64_t d, float eps);
   void (*engram_row)(DType act, const uint8_t* codes, const uint8_t* scale, int dim, void* out);
-  // softmax-weighted mean of two (score, latent) pairs per channel
-  void (*pool2)(const float* s0, const float* l0, const float* s1, const float* l1, int64_t d, float* out);
+  // act(softmax-weighted mean of two (score, latent) pairs) per channel
+  void (*pool2)(DType act, const float* s0, const float* l0, const float* s1, const float* l1, int64_t d, float* out);
+  // sqrt(softplus(z)) (src/ops/router.h)
+  void (*router_scores)(const float* z, int n, float* scores);
   // Indices of the k best finite of n scores, ascending; ties: lower index. Returns how many.
   int (*topk)(const float* scores, int n, int k, int32_t* out);
 };

@@ -11,7 +11,6 @@ namespace {
 struct V {
   using T = __m512;
   static constexpr int kLanes = 16;
-  static constexpr bool kSinkhorn4 = true;
   static T zero() { return _mm512_setzero_ps(); }
   static T set1(float x) { return _mm512_set1_ps(x); }
   static T load(const float* p) { return _mm512_loadu_ps(p); }
@@ -42,23 +41,44 @@ struct V {
     q = _mm_add_ps(q, _mm_movehl_ps(q, q));
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_shuffle_ps(q, q, 1)));
   }
-  // The whole 4 x 4 matrix is one register: rows are its 128-bit lanes.
-  static void sinkhorn4(float* c, int passes, float eps) {
-    __m512 v = _mm512_loadu_ps(c);
-    const __m512 e = _mm512_set1_ps(eps);
-    for (int pass = 0; pass < passes; ++pass) {
-      __m512 s;
-      if (pass % 2 == 0) {
-        s = _mm512_add_ps(v, _mm512_shuffle_f32x4(v, v, 0x4e));
-        s = _mm512_add_ps(s, _mm512_shuffle_f32x4(s, s, 0xb1));
-      } else {
-        s = _mm512_add_ps(v, _mm512_permute_ps(v, 0x4e));
-        s = _mm512_add_ps(s, _mm512_permute_ps(s, 0xb1));
-      }
-      v = _mm512_div_ps(v, _mm512_add_ps(s, e));
-    }
-    _mm512_storeu_ps(c, v);
+  static T sub(T a, T b) { return _mm512_sub_ps(a, b); }
+  static T div(T a, T b) { return _mm512_div_ps(a, b); }
+  static T sqrt(T v) { return _mm512_sqrt_ps(v); }
+  static T min(T a, T b) { return _mm512_min_ps(a, b); }
+  static T max(T a, T b) { return _mm512_max_ps(a, b); }
+  static T less_select(T a, T b, T x, T y) { return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ), x); }
+  static T pow2_of(T magic) {
+    return _mm512_castsi512_ps(
+        _mm512_add_epi32(_mm512_slli_epi32(_mm512_castps_si512(magic), 23), _mm512_set1_epi32(0x3f800000)));
   }
+  static T mantissa(T v) {
+    return _mm512_or_ps(_mm512_and_ps(v, _mm512_castsi512_ps(_mm512_set1_epi32(0x7fffff))), _mm512_set1_ps(0.5f));
+  }
+  static T exponent(T v) {
+    return _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_srli_epi32(_mm512_castps_si512(v), 23), _mm512_set1_epi32(126)));
+  }
+  // 16 codes by way of fp16, whose exponent is 8 larger; code 0x7f is NaN.
+  static T e4m3(const uint8_t* p) {
+    const __m256i c = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m256i magnitude = _mm256_and_si256(c, _mm256_set1_epi16(0x7f));
+    __m256i h = _mm256_or_si256(_mm256_slli_epi16(magnitude, 7),
+                                _mm256_slli_epi16(_mm256_and_si256(c, _mm256_set1_epi16(0x80)), 8));
+    h = _mm256_or_si256(
+        h, _mm256_and_si256(_mm256_cmpeq_epi16(magnitude, _mm256_set1_epi16(0x7f)), _mm256_set1_epi16(0x7e00)));
+    return _mm512_mul_ps(_mm512_cvtph_ps(h), _mm512_set1_ps(256.0f));
+  }
+  static T dup_pairs(const float* p) {
+    return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7),
+                                 _mm512_castps256_ps512(_mm256_loadu_ps(p)));
+  }
+  static T swap_pairs(T v) { return _mm512_permute_ps(v, 0xb1); }
+  static T negate_even(T v) {
+    return _mm512_castsi512_ps(
+        _mm512_xor_si512(_mm512_castps_si512(v), _mm512_set1_epi64(static_cast<int64_t>(0x80000000u))));
+  }
+  static constexpr bool kHcFinish4 = true;
+  static void hc_finish4(const float* t, const float* inverse, int rows, const float* scale, const float* base,
+                         int iters, float eps, float* pre, float* post, float* comb);
 };
 
 inline __m512i kAbs() { return _mm512_set1_epi32(0x7fffffff); }
@@ -219,10 +239,68 @@ int topk(const float* scores, int n, int k, int32_t* out) {
 }
 
 #include "backends/cpu/rows_f32.inl.h"
+#include "backends/cpu/rows_vector.inl.h"
+
+// Four streams: a row's 4 x 4 matrix is one register, its rows the 128-bit lanes. The passes of one matrix wait for
+// each other (about 35 cycles each), so R rows go side by side; each row's arithmetic is the same for every R.
+template <int R>
+inline void hc_finish_rows(const float* t, const float* inverse, const float* scale, const float* base, int passes,
+                           float eps, float* pre, float* post, float* comb) {
+  const __m512 e = _mm512_set1_ps(eps), one = _mm512_set1_ps(1.0f);
+  const __m512 gates = _mm512_insertf32x4(_mm512_set1_ps(scale[0]), _mm_set1_ps(scale[1]), 1);
+  __m512 v[R];
+  for (int r = 0; r < R; ++r) {
+    const __m512 inv = _mm512_set1_ps(inverse[r]);
+    const __m512 x = _mm512_add_ps(_mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(t + r * 24), inv), gates),
+                                   _mm512_loadu_ps(base));  // lanes 0-3 pre, 4-7 post, the rest unused
+    const __m512 gate = _mm512_div_ps(one, _mm512_add_ps(one, vexp(_mm512_sub_ps(_mm512_setzero_ps(), x))));
+    _mm_storeu_ps(pre + r * 4, _mm512_castps512_ps128(_mm512_add_ps(gate, e)));
+    _mm_storeu_ps(post + r * 4, _mm512_extractf32x4_ps(_mm512_add_ps(gate, gate), 1));
+
+    const __m512 c =
+        _mm512_add_ps(_mm512_mul_ps(_mm512_mul_ps(_mm512_loadu_ps(t + r * 24 + 8), inv), _mm512_set1_ps(scale[2])),
+                      _mm512_loadu_ps(base + 8));
+    __m512 top = _mm512_max_ps(c, _mm512_permute_ps(c, 0x4e));
+    top = _mm512_max_ps(top, _mm512_permute_ps(top, 0xb1));
+    const __m512 p = vexp(_mm512_sub_ps(c, top));
+    __m512 s = _mm512_add_ps(p, _mm512_permute_ps(p, 0x4e));
+    s = _mm512_add_ps(s, _mm512_permute_ps(s, 0xb1));
+    v[r] = _mm512_add_ps(_mm512_div_ps(p, s), e);
+  }
+  for (int pass = 0; pass < passes; ++pass) {
+    if (pass % 2 == 0) {
+      for (int r = 0; r < R; ++r) {
+        __m512 s = _mm512_add_ps(v[r], _mm512_shuffle_f32x4(v[r], v[r], 0x4e));
+        s = _mm512_add_ps(s, _mm512_shuffle_f32x4(s, s, 0xb1));
+        v[r] = _mm512_div_ps(v[r], _mm512_add_ps(s, e));
+      }
+    } else {
+      for (int r = 0; r < R; ++r) {
+        __m512 s = _mm512_add_ps(v[r], _mm512_permute_ps(v[r], 0x4e));
+        s = _mm512_add_ps(s, _mm512_permute_ps(s, 0xb1));
+        v[r] = _mm512_div_ps(v[r], _mm512_add_ps(s, e));
+      }
+    }
+  }
+  for (int r = 0; r < R; ++r) _mm512_storeu_ps(comb + r * 16, v[r]);
+}
+
+void V::hc_finish4(const float* t, const float* inverse, int rows, const float* scale, const float* base, int iters,
+                   float eps, float* pre, float* post, float* comb) {
+  int r = 0;
+  auto step = [&](auto rows_function, int n) {
+    for (; r + n <= rows; r += n)
+      rows_function(t + r * 24, inverse + r, scale, base, 2 * iters - 1, eps, pre + r * 4, post + r * 4, comb + r * 16);
+  };
+  step(hc_finish_rows<8>, 8);
+  step(hc_finish_rows<4>, 4);
+  step(hc_finish_rows<1>, 1);
+}
 
 }  // namespace
 
-const RowKernels kRowsAvx512 = {load,   store,      sum_squares, norm,        collapse,   expand, sinkhorn,
-                                rotate, rotate_f32, encode,      engram_gate, engram_row, pool2,  topk};
+const RowKernels kRowsAvx512 = {load,       store,  sum_squares,   norm,         collapse, expand,
+                                hc_finish,  rotate, rotate_f32,    norm_rounded, encode,   engram_gate,
+                                engram_row, pool2,  router_scores, topk};
 
 }  // namespace deepinfer::cpu

@@ -70,42 +70,60 @@ void norm(DType act, float* x, const uint16_t* weight, int64_t n, float eps, voi
   }
 }
 
-void collapse(DType act, const void* streams, int m, int64_t d, const float* pre, float* u) {
+// M streams, or m when M is 0: a fixed number keeps the streams of a column in registers.
+template <int M>
+void collapse_streams(DType act, const void* streams, int m, int64_t d, const float* pre, float* u) {
+  const int count = M ? M : m;
   int64_t i = 0;
   for (; i + V::kLanes <= d; i += V::kLanes) {
     V::T sum = V::mul(V::set1(pre[0]), vload(act, streams, i));
-    for (int s = 1; s < m; ++s) sum = V::fma(V::set1(pre[s]), vload(act, streams, s * d + i), sum);
+    for (int s = 1; s < count; ++s) sum = V::fma(V::set1(pre[s]), vload(act, streams, s * d + i), sum);
     V::store(u + i, act == DType::kBF16 ? V::round_bf16(sum) : sum);
   }
   for (; i < d; ++i) {
     float sum = pre[0] * get(act, streams, i);
-    for (int s = 1; s < m; ++s) sum = __builtin_fmaf(pre[s], get(act, streams, s * d + i), sum);
+    for (int s = 1; s < count; ++s) sum = __builtin_fmaf(pre[s], get(act, streams, s * d + i), sum);
     u[i] = round_act(act, sum);
   }
 }
+void collapse(DType act, const void* streams, int m, int64_t d, const float* pre, float* u) {
+  if (m == 4)
+    collapse_streams<4>(act, streams, m, d, pre, u);
+  else
+    collapse_streams<0>(act, streams, m, d, pre, u);
+}
 
-void expand(DType act, void* streams, int m, int64_t d, const void* y, const float* post, const float* comb) {
+template <int M>
+void expand_streams(DType act, void* streams, int m, int64_t d, const void* y, const float* post, const float* comb) {
+  const int count = M ? M : m;
+  constexpr int kRoom = M ? M : 16;
   int64_t i = 0;
   for (; i + V::kLanes <= d; i += V::kLanes) {
-    V::T old[16];
-    for (int s = 0; s < m; ++s) old[s] = vload(act, streams, s * d + i);
+    V::T old[kRoom];
+    for (int s = 0; s < count; ++s) old[s] = vload(act, streams, s * d + i);
     const V::T in = vload(act, y, i);
-    for (int j = 0; j < m; ++j) {
+    for (int j = 0; j < count; ++j) {
       V::T sum = V::mul(V::set1(post[j]), in);
-      for (int s = 0; s < m; ++s) sum = V::fma(V::set1(comb[s * m + j]), old[s], sum);
+      for (int s = 0; s < count; ++s) sum = V::fma(V::set1(comb[s * count + j]), old[s], sum);
       vstore(act, streams, j * d + i, sum);
     }
   }
   for (; i < d; ++i) {
-    float old[16];
-    for (int s = 0; s < m; ++s) old[s] = get(act, streams, s * d + i);
+    float old[kRoom];
+    for (int s = 0; s < count; ++s) old[s] = get(act, streams, s * d + i);
     const float in = get(act, y, i);
-    for (int j = 0; j < m; ++j) {
+    for (int j = 0; j < count; ++j) {
       float sum = post[j] * in;
-      for (int s = 0; s < m; ++s) sum = __builtin_fmaf(comb[s * m + j], old[s], sum);
+      for (int s = 0; s < count; ++s) sum = __builtin_fmaf(comb[s * count + j], old[s], sum);
       put(act, streams, j * d + i, sum);
     }
   }
+}
+void expand(DType act, void* streams, int m, int64_t d, const void* y, const float* post, const float* comb) {
+  if (m == 4)
+    expand_streams<4>(act, streams, m, d, y, post, comb);
+  else
+    expand_streams<0>(act, streams, m, d, y, post, comb);
 }
 
 // Accurate to about one unit in the last place; scalar, for the few values of a softmax over m streams or a gate.
@@ -134,9 +152,8 @@ inline void row_softmax(float* c, int m, float eps) {
   }
 }
 
-void sinkhorn(float* c, int m, int iters, float eps) {
+inline void sinkhorn(float* c, int m, int iters, float eps) {
   row_softmax(c, m, eps);
-  if (V::kSinkhorn4 && m == 4) return V::sinkhorn4(c, 2 * iters - 1, eps);
   for (int pass = 0; pass < 2 * iters - 1; ++pass) {
     const int across = pass % 2 == 0 ? m : 1, along = pass % 2 == 0 ? 1 : m;  // columns on even passes
     for (int a = 0; a < m; ++a) {
@@ -148,20 +165,20 @@ void sinkhorn(float* c, int m, int iters, float eps) {
   }
 }
 
-void rotate(DType act, void* x, const float* cos, const float* sin, int half, bool inverse) {
-  for (int i = 0; i < half; ++i) {
-    const float c = cos[i], s = inverse ? -sin[i] : sin[i];
-    const float a = get(act, x, 2 * i), b = get(act, x, 2 * i + 1);
-    put(act, x, 2 * i, a * c - b * s);
-    put(act, x, 2 * i + 1, a * s + b * c);
-  }
-}
+inline float sigmoid(float x) { return 1.0f / (1.0f + exp_scalar(-x)); }
 
-void rotate_f32(DType act, float* x, const float* cos, const float* sin, int half) {
-  for (int i = 0; i < half; ++i) {
-    const float a = x[2 * i], b = x[2 * i + 1];
-    x[2 * i] = round_act(act, a * cos[i] - b * sin[i]);
-    x[2 * i + 1] = round_act(act, a * sin[i] + b * cos[i]);
+void hc_finish(const float* t, const float* inverse, int rows, int m, const float* scale, const float* base, int iters,
+               float eps, float* pre, float* post, float* comb) {
+  if (V::kHcFinish4 && m == 4) return V::hc_finish4(t, inverse, rows, scale, base, iters, eps, pre, post, comb);
+  for (int r = 0; r < rows; ++r) {
+    const float* v = t + r * m * (m + 2);
+    for (int s = 0; s < m; ++s) {
+      pre[r * m + s] = sigmoid(v[s] * inverse[r] * scale[0] + base[s]) + eps;
+      post[r * m + s] = 2.0f * sigmoid(v[m + s] * inverse[r] * scale[1] + base[m + s]);
+    }
+    float* c = comb + r * m * m;
+    for (int j = 0; j < m * m; ++j) c[j] = v[2 * m + j] * inverse[r] * scale[2] + base[2 * m + j];
+    sinkhorn(c, m, iters, eps);
   }
 }
 
@@ -201,19 +218,4 @@ inline float e4m3(uint8_t c) {
   const float m = a < 8 ? static_cast<float>(a) * 0x1p-9f
                         : __builtin_bit_cast(float, a == 127 ? 0x7fc00000u : (a << 20) + (120u << 23));
   return (c & 0x80) ? -m : m;
-}
-
-void engram_row(DType act, const uint8_t* codes, const uint8_t* scale, int dim, void* out) {
-  for (int g = 0; g < dim; g += 32) {
-    const float s = ue8m0(scale[g / 32]);
-    for (int i = g; i < g + 32; ++i) put(act, out, i, e4m3(codes[i]) * s);
-  }
-}
-
-void pool2(const float* s0, const float* l0, const float* s1, const float* l1, int64_t d, float* out) {
-  for (int64_t i = 0; i < d; ++i) {
-    const float top = s0[i] > s1[i] ? s0[i] : s1[i];
-    const float a = exp_scalar(s0[i] - top), b = exp_scalar(s1[i] - top);
-    out[i] = (a * l0[i] + b * l1[i]) / (a + b);
-  }
 }
