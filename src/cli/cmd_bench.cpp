@@ -4,6 +4,7 @@
 // One line a benchmark.
 // clang-format off
 #define DEEPINFER_BENCHMARKS(X) \
+  X(engine) \
   X(tokenizer)
 // clang-format on
 

@@ -19,7 +19,8 @@
   X(synth) \
   X(tokenize) \
   X(detokenize) \
-  X(bench)
+  X(bench) \
+  X(doctor)
 // clang-format on
 
 namespace deepinfer::cli {

@@ -1,0 +1,296 @@
+// `deepinfer bench engine`: prefill and decode speed of the whole engine on random prompts, with latencies and, on
+// request, the time of every operator.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+
+#include "base/interrupt.h"
+#include "base/json_writer.h"
+#include "cli/engine_options.h"
+#include "engine/sampler.h"
+
+namespace deepinfer::cli {
+namespace {
+
+struct Options {
+  EngineFlags engine;
+  std::string prompt_len = "512", output_len = "128", concurrency = "1";
+  int64_t requests = 3;
+  bool json = false, profile = false;
+};
+
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+Result<std::vector<int64_t>> parse_list(const char* option, const std::string& text, int64_t low) {
+  std::vector<int64_t> out;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    int64_t v = 0;
+    const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, v);
+    if (error != std::errc() || stop != text.data() + end || v < low)
+      return fail(ErrorCode::kInvalidArgument, "{} {}: expected numbers of at least {}, separated by commas", option,
+                  text, low);
+    out.push_back(v);
+    at = end + 1;
+  }
+  return out;
+}
+
+struct Latency {
+  double p50, p90, p99;
+};
+Latency latency(std::vector<double> ms) {
+  if (ms.empty()) return {0, 0, 0};
+  std::sort(ms.begin(), ms.end());
+  auto at = [&](double share) { return ms[static_cast<size_t>(share * static_cast<double>(ms.size() - 1) + 0.5)]; };
+  return {at(0.5), at(0.9), at(0.99)};
+}
+
+struct Run {
+  int64_t prompt_len, output_len, concurrency;
+  double prefill_tok_s, decode_tok_s, step_overhead_us;
+  Latency ttft, tpot;
+};
+
+// Ordinary ids, all prompts different.
+std::vector<int32_t> random_prompt(int64_t n, int64_t vocab, uint64_t& state) {
+  std::vector<int32_t> ids;
+  const int64_t low = std::min<int64_t>(100, vocab / 4), span = std::max<int64_t>(1, vocab * 3 / 4 - low);
+  for (int64_t i = 0; i < n; ++i) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    ids.push_back(static_cast<int32_t>(low + static_cast<int64_t>((state >> 33) % static_cast<uint64_t>(span))));
+  }
+  return ids;
+}
+
+class Bench {
+ public:
+  explicit Bench(Engine& engine) : e_(engine) {}
+
+  Result<Run> run(int64_t prompt_len, int64_t output_len, int64_t concurrency, int64_t requests) {
+    const int64_t context = e_.config().max_position_embeddings;
+    if (prompt_len + output_len > context)
+      return fail(ErrorCode::kInvalidArgument, "--prompt-len {} and --output-len {} do not fit the context of {}",
+                  prompt_len, output_len, context);
+    double prefill_s = 0, decode_s = 0;
+    int64_t prefill_tokens = 0, decode_tokens = 0;
+    std::vector<double> ttft, tpot;
+    for (int64_t first = 0; first < requests; first += concurrency) {
+      const int64_t streams = std::min(concurrency, requests - first);
+      std::vector<Sequence> sequences;
+      std::vector<int32_t> last;
+      Status status;
+      for (int64_t i = 0; i < streams && status; ++i) {
+        const auto prompt = random_prompt(prompt_len, e_.config().vocab_size, state_);
+        sequences.push_back(e_.model().new_sequence());
+        status = e_.model().reserve(sequences.back(), e_.blocks(), prompt_len + output_len);
+        if (!status) break;
+        const double start = now_s();
+        last.push_back(prefill(sequences.back(), prompt));
+        ttft.push_back((now_s() - start) * 1e3);
+        prefill_s += now_s() - start;
+        prefill_tokens += prompt_len;
+      }
+      for (int64_t step = 1; step < output_len && status; ++step) {
+        if (interrupted()) status = fail(ErrorCode::kCancelled, "cancelled");
+        const double start = now_s();
+        decode(sequences, last);
+        tpot.push_back((now_s() - start) * 1e3);
+        decode_s += now_s() - start;
+        decode_tokens += streams;
+      }
+      for (Sequence& s : sequences) Model::release(s, e_.blocks());
+      DI_TRY_STATUS(status);
+    }
+    return Run{prompt_len,
+               output_len,
+               concurrency,
+               static_cast<double>(prefill_tokens) / prefill_s,
+               decode_s > 0 ? static_cast<double>(decode_tokens) / decode_s : 0,
+               overhead_us(std::min<int64_t>(prompt_len, 256)),
+               latency(std::move(ttft)),
+               latency(std::move(tpot))};
+  }
+
+  // Per-operator times of one prefill and of decode steps behind it.
+  struct Profile {
+    std::vector<Stepper::OpTime> prefill, decode;
+    double prefill_s, decode_s;
+    int64_t steps;
+  };
+  Profile profile(int64_t prompt_len, int64_t steps) {
+    Sequence s = e_.model().new_sequence();
+    const bool room = e_.model().reserve(s, e_.blocks(), prompt_len + steps).has_value();
+    Profile p{{}, {}, 0, 0, steps};
+    if (!room) return p;
+    const auto prompt = random_prompt(prompt_len, e_.config().vocab_size, state_);
+    std::vector<int32_t> last(1);
+    e_.stepper().set_profiling(true);
+    double start = now_s();
+    last[0] = prefill(s, prompt);
+    p.prefill_s = now_s() - start;
+    p.prefill = e_.stepper().op_times();
+    e_.stepper().set_profiling(true);
+    std::vector<Sequence> one;
+    one.push_back(std::move(s));
+    start = now_s();
+    for (int64_t i = 0; i < steps; ++i) decode(one, last);
+    p.decode_s = now_s() - start;
+    p.decode = e_.stepper().op_times();
+    e_.stepper().set_profiling(false);
+    Model::release(one[0], e_.blocks());
+    return p;
+  }
+
+ private:
+  int32_t prefill(Sequence& s, std::span<const int32_t> prompt) {
+    std::span<const float> logits;
+    for (size_t at = 0; at < prompt.size();) {
+      const size_t n = std::min(prompt.size() - at, static_cast<size_t>(e_.max_batch_tokens()));
+      const StepInput in{&s, prompt.subspan(at, n), at + n == prompt.size() ? 1 : 0};
+      logits = e_.stepper().step({&in, 1});
+      at += n;
+    }
+    return best(logits, 1)[0];
+  }
+  void decode(std::vector<Sequence>& sequences, std::vector<int32_t>& last) {
+    std::vector<StepInput> in;
+    for (size_t i = 0; i < sequences.size(); ++i) in.push_back({&sequences[i], {&last[i], 1}, 1});
+    last = best(e_.stepper().step(in), static_cast<int64_t>(sequences.size()));
+  }
+  std::vector<int32_t> best(std::span<const float> logits, int64_t rows) {
+    std::vector<DrawInput> inputs(static_cast<size_t>(rows), DrawInput{0, 0, nullptr});
+    SamplingParams greedy;
+    greedy.temperature = 0;
+    std::vector<int32_t> out;
+    for (const Draw& d :
+         draw_tokens(e_.model().ops(), e_.pool(), scratch_, greedy, 0, logits, e_.config().vocab_size, inputs))
+      out.push_back(std::max(0, d.id));
+    return out;
+  }
+  // Time of a decode step outside its operators.
+  double overhead_us(int64_t prompt_len) {
+    const Profile p = profile(prompt_len, 32);
+    double inside = 0;
+    for (const Stepper::OpTime& t : p.decode) inside += t.seconds;
+    return p.steps > 0 ? std::max(0.0, (p.decode_s - inside) / static_cast<double>(p.steps)) * 1e6 : 0;
+  }
+
+  Engine& e_;
+  Arena scratch_;
+  uint64_t state_ = 42;
+};
+
+void print_profile(const char* title, const std::vector<Stepper::OpTime>& ops, double total_s, int64_t steps) {
+  fmt::print("{} ({:.3f} ms a step)\n", title, total_s * 1e3 / static_cast<double>(steps));
+  std::vector<Stepper::OpTime> sorted = ops;
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  for (const Stepper::OpTime& t : sorted)
+    fmt::print("  {:<18} {:>5} calls {:>10.1f} us a step {:>6.1f} %\n", t.name, t.calls / steps,
+               t.seconds * 1e6 / static_cast<double>(steps), 100 * t.seconds / total_s);
+}
+
+void append(JsonWriter& w, const Run& r) {
+  auto lat = [&](const char* name, const Latency& l) {
+    w.key(name).begin_object().field("p50", l.p50).field("p90", l.p90).field("p99", l.p99).end_object();
+  };
+  w.field("prompt_len", r.prompt_len)
+      .field("output_len", r.output_len)
+      .field("concurrency", r.concurrency)
+      .field("draft", "off");
+  w.field("prefill_tok_s", r.prefill_tok_s).field("decode_tok_s", r.decode_tok_s);
+  lat("ttft_ms", r.ttft);
+  lat("tpot_ms", r.tpot);
+  w.field("step_overhead_us", r.step_overhead_us);
+}
+
+Result<int> bench(const Options& o) {
+  DI_TRY(EngineOptions options, engine_options(o.engine));
+  DI_TRY(const auto prompts, parse_list("--prompt-len", o.prompt_len, 1));
+  DI_TRY(const auto outputs, parse_list("--output-len", o.output_len, 1));
+  DI_TRY(const auto streams, parse_list("--concurrency", o.concurrency, 1));
+  if (o.requests < 1) return fail(ErrorCode::kInvalidArgument, "--requests {}: expected at least 1", o.requests);
+  install_interrupt_handler();
+  DI_TRY(std::unique_ptr<Engine> engine, Engine::create(options));
+  Bench bench(*engine);
+  DI_TRY(Run warm, bench.run(std::min<int64_t>(prompts[0], 64), 4, 1, 1));
+  (void)warm;
+  std::vector<Run> runs;
+  for (int64_t prompt : prompts)
+    for (int64_t output : outputs)
+      for (int64_t concurrency : streams) {
+        DI_TRY(Run run, bench.run(prompt, output, concurrency, std::max(o.requests, concurrency)));
+        runs.push_back(run);
+      }
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  const OpTable& ops = engine->model().ops();
+  if (o.json) {
+    JsonWriter w;
+    w.begin_object();
+    append(w, runs.front());
+    w.field("load_s", engine->load_seconds()).field("peak_rss_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024);
+    w.field("threads", engine->pool().num_threads()).field("backend", ops.backend).field("isa", ops.isa);
+    w.field("numerics", options.numerics == Numerics::kFp32 ? "fp32" : "quantized")
+        .field("weight_bytes", engine->model().weight_bytes());
+    if (runs.size() > 1) {
+      w.key("runs").begin_array();
+      for (const Run& r : runs) {
+        w.begin_object();
+        append(w, r);
+        w.end_object();
+      }
+      w.end_array();
+    }
+    if (o.profile) {
+      const auto p = bench.profile(prompts[0], 64);
+      w.key("profile").begin_object();
+      for (auto [name, times, steps] :
+           {std::tuple{"prefill_us", &p.prefill, int64_t{1}}, std::tuple{"decode_us", &p.decode, p.steps}}) {
+        w.key(name).begin_object();
+        for (const Stepper::OpTime& t : *times) w.field(t.name, t.seconds * 1e6 / static_cast<double>(steps));
+        w.end_object();
+      }
+      w.field("prefill_total_us", p.prefill_s * 1e6)
+          .field("decode_total_us", p.decode_s * 1e6 / static_cast<double>(p.steps))
+          .end_object();
+    }
+    w.end_object();
+    DI_TRY_STATUS(write_stdout(w.str() + "\n"));
+    return 0;
+  }
+  fmt::print("{} ({}), {} threads, load {:.1f} ms, peak memory {}\n", ops.backend, ops.isa,
+             engine->pool().num_threads(), engine->load_seconds() * 1e3,
+             human_bytes(static_cast<double>(usage.ru_maxrss) * 1024));
+  fmt::print("{:>8} {:>8} {:>8} {:>14} {:>13} {:>24} {:>24} {:>9}\n", "prompt", "output", "streams", "prefill tok/s",
+             "decode tok/s", "ttft ms p50/p90/p99", "tpot ms p50/p90/p99", "overhead");
+  for (const Run& r : runs)
+    fmt::print("{:>8} {:>8} {:>8} {:>14.1f} {:>13.1f} {:>8.2f}{:>8.2f}{:>8.2f} {:>8.3f}{:>8.3f}{:>8.3f} {:>6.1f} us\n",
+               r.prompt_len, r.output_len, r.concurrency, r.prefill_tok_s, r.decode_tok_s, r.ttft.p50, r.ttft.p90,
+               r.ttft.p99, r.tpot.p50, r.tpot.p90, r.tpot.p99, r.step_overhead_us);
+  if (o.profile) {
+    const auto p = bench.profile(prompts[0], 64);
+    print_profile(fmt::format("prefill of {} tokens", prompts[0]).c_str(), p.prefill, p.prefill_s, 1);
+    print_profile(fmt::format("decode behind {} tokens", prompts[0]).c_str(), p.decode, p.decode_s, p.steps);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_bench_engine(CLI::App& app, CommandContext& context) {
+  auto o = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("engine", "prefill and decode speed and latencies; options take comma lists");
+  sub->add_option("--prompt-len", o->prompt_len, "tokens of a prompt")->capture_default_str();
+  sub->add_option("--output-len", o->output_len, "tokens to generate")->capture_default_str();
+  sub->add_option("--concurrency", o->concurrency, "streams that decode together")->capture_default_str();
+  sub->add_option("--requests", o->requests, "requests per setting (at least the streams)")->capture_default_str();
+  sub->add_flag("--json", o->json, "one JSON object");
+  sub->add_flag("--profile", o->profile, "also the time of every operator in one prefill and in decode steps");
+  add_engine_options(*sub, o->engine);
+  sub->callback([&context, o] { context.run = [o] { return bench(*o); }; });
+}
+
+}  // namespace deepinfer::cli
