@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 
-#include "backends/cpu/gemm.h"
 #include "backends/cpu/rows_ops.h"
 
 namespace deepinfer::cpu {
@@ -104,45 +103,19 @@ void engram_gate(const ops::EngramGateParams& p, ops::Context& ctx) {
 template <Isa isa>
 void hc_mix(const ops::HcMixParams& p, ops::Context& ctx) {
   const RowKernels& k = row_kernels(isa);
-  const GemmKernels& gemm = plain_kernels(isa);
   const int m = p.num_streams, mix = m * (m + 2);
-  const int64_t n = p.streams.cols, rows = p.streams.rows, x_bytes = gemm.row_bytes(DType::kF32, n);
-  ops::Weight fn;
-  fn.data = p.fn;
-  fn.dtype = DType::kF32;
-  fn.rows = mix;
-  fn.cols = n;
-  // Rows in small batches: their fp32 copies stay in the first-level cache while the 24 rows of fn go by once per
-  // batch.
-  constexpr int64_t kBatch = 8;
-  const int threads = ctx.pool->num_threads();
-  uint8_t* x = ctx.scratch->alloc<uint8_t>(threads * kBatch * x_bytes);
-  float* t = ctx.scratch->alloc<float>(threads * kBatch * mix);
-  uint8_t* tile = ctx.scratch->alloc<uint8_t>(threads * gemm.tile_bytes(DType::kF32, n));
-  ctx.pool->parallel_for(rows, 2, [&](int64_t begin, int64_t end, int thread) {
-    uint8_t* my_x = x + thread * kBatch * x_bytes;
-    float* my_t = t + thread * kBatch * mix;
-    for (int64_t r0 = begin; r0 < end; r0 += kBatch) {
-      const int64_t count = std::min(kBatch, end - r0);
-      for (int64_t i = 0; i < count; ++i)
-        gemm.prepare(DType::kF32, p.streams.dtype, at(p.streams, r0 + i), n, false, my_x + i * x_bytes);
-      GemmTask task;
-      task.weight = &fn;
-      task.out_end = mix;
-      task.x = my_x;
-      task.x_stride = x_bytes;
-      task.rows = count;
-      task.out = my_t;
-      task.out_stride = mix;
-      task.tile = tile + thread * gemm.tile_bytes(DType::kF32, n);
-      gemm.gemm(task);
+  // Rows in small batches: they stay in the first-level cache while the rows of fn go by.
+  constexpr int64_t kBatch = 24;
+  float* t = ctx.scratch->alloc<float>(ctx.pool->num_threads() * kBatch * mix);
+  ctx.pool->parallel_for(p.streams.rows, 2, [&](int64_t begin, int64_t end, int thread) {
+    float* mine = t + thread * kBatch * mix;
+    for (int64_t r = begin; r < end; r += kBatch) {
+      const int count = static_cast<int>(std::min(kBatch, end - r));
       float inverse[kBatch];
-      for (int64_t i = 0; i < count; ++i)
-        inverse[i] = 1.0f / std::sqrt(k.sum_squares(reinterpret_cast<const float*>(my_x + i * x_bytes), n) /
-                                          static_cast<float>(n) +
-                                      p.norm_eps);
-      k.hc_finish(my_t, inverse, static_cast<int>(count), m, p.scale, p.base, p.sinkhorn_iters, p.hc_eps,
-                  p.pre + r0 * m, p.post + r0 * m, p.comb + r0 * m * m);
+      k.hc_products(p.streams.dtype, at(p.streams, r), p.streams.stride * size_of(p.streams), count, p.streams.cols,
+                    p.fn, mix, p.norm_eps, mine, inverse);
+      k.hc_finish(mine, inverse, count, m, p.scale, p.base, p.sinkhorn_iters, p.hc_eps, p.pre + r * m, p.post + r * m,
+                  p.comb + r * m * m);
     }
   });
 }

@@ -16,7 +16,11 @@ struct RowKernels {
   // u = act(sum_s pre[s] X[s]), left as fp32 in u
   void (*collapse)(DType act, const void* streams, int m, int64_t d, const float* pre, float* u);
   void (*expand)(DType act, void* streams, int m, int64_t d, const void* y, const float* post, const float* comb);
-  // Products t [rows, m * (m + 2)] of fn with rows of streams, 1 / their root mean squares -> coefficients
+  // t [rows, mix] = products of rows of streams (x_stride bytes apart) with fn [mix, n]; inverse = 1 / their root mean
+  // squares.
+  void (*hc_products)(DType act, const uint8_t* x, int64_t x_stride, int rows, int64_t n, const float* fn, int mix,
+                      float eps, float* t, float* inverse);
+  // Those products -> coefficients
   // (src/ops/hc_mix.h).
   void (*hc_finish)(const float* t, const float* inverse, int rows, int m, const float* scale, const float* base,
                     int iters, float eps, float* pre, float* post, float* comb);

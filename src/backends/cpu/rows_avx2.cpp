@@ -10,6 +10,7 @@ namespace {
 struct V {
   using T = __m256;
   static constexpr int kLanes = 8;
+  static constexpr int kHcRows = 1;  // accumulators are 8 times as many
   static constexpr bool kHcFinish4 = false;
   static void hc_finish4(const float*, const float*, int, const float*, const float*, int, float, float*, float*,
                          float*) {}
@@ -81,8 +82,8 @@ struct V {
 
 }  // namespace
 
-const RowKernels kRowsAvx2 = {load,       store,  sum_squares,   norm,         collapse,      expand,
-                              hc_finish,  rotate, rotate_f32,    norm_rounded, encode_record, engram_gate,
-                              engram_row, pool2,  router_scores, portable_topk};
+const RowKernels kRowsAvx2 = {load,        store,      sum_squares, norm,          collapse,     expand,
+                              hc_products, hc_finish,  rotate,      rotate_f32,    norm_rounded, encode_record,
+                              engram_gate, engram_row, pool2,       router_scores, portable_topk};
 
 }  // namespace deepinfer::cpu

@@ -128,3 +128,60 @@ void router_scores(const float* z, int n, float* scores) {
     store_part(scores + i, n - i, V::sqrt(V::less_select(V::set1(20.0f), v, v, tiny)));
   }
 }
+
+// Products of R rows with rows [first, first + 8) of fn, both read where they lie. A product is one accumulator over
+// all columns and one tree, whatever R is.
+template <int R>
+inline void hc_block(DType act, const uint8_t* x, int64_t x_stride, int64_t n, const float* fn, int mix, int first,
+                     float* t) {
+  const float* w[8];
+  for (int o = 0; o < 8; ++o) w[o] = fn + (first + o < mix ? first + o : mix - 1) * n;
+  V::T acc[8][R];
+  for (int o = 0; o < 8; ++o)
+    for (int r = 0; r < R; ++r) acc[o][r] = V::zero();
+  int64_t i = 0;
+  auto columns = [&](auto load_x) {
+    for (; i + V::kLanes <= n; i += V::kLanes) {
+      V::T v[R];
+      for (int r = 0; r < R; ++r) v[r] = load_x(x + r * x_stride);
+      for (int o = 0; o < 8; ++o) {
+        const V::T c = V::load(w[o] + i);
+        for (int r = 0; r < R; ++r) acc[o][r] = V::fma(c, v[r], acc[o][r]);
+      }
+    }
+  };
+  if (act == DType::kBF16)
+    columns([&](const uint8_t* row) { return V::load_bf16(reinterpret_cast<const uint16_t*>(row) + i); });
+  else
+    columns([&](const uint8_t* row) { return V::load(reinterpret_cast<const float*>(row) + i); });
+  for (int o = 0; o < 8 && first + o < mix; ++o)
+    for (int r = 0; r < R; ++r) {
+      float sum = V::sum(acc[o][r]);
+      for (int64_t j = i; j < n; ++j) sum += get(act, x + r * x_stride, j) * w[o][j];
+      t[r * mix + first + o] = sum;
+    }
+}
+
+void hc_products(DType act, const uint8_t* x, int64_t x_stride, int rows, int64_t n, const float* fn, int mix,
+                 float eps, float* t, float* inverse) {
+  int r;
+  for (int first = 0; first < mix;
+       first += 8) {  // 8 rows of fn stay in the first-level cache (up to n = 1024) for all rows
+    for (r = 0; r + V::kHcRows <= rows; r += V::kHcRows)
+      hc_block<V::kHcRows>(act, x + r * x_stride, x_stride, n, fn, mix, first, t + r * mix);
+    for (; r < rows; ++r) hc_block<1>(act, x + r * x_stride, x_stride, n, fn, mix, first, t + r * mix);
+  }
+  for (r = 0; r < rows; ++r) {
+    const uint8_t* row = x + r * x_stride;
+    V::T a = V::zero(), b = V::zero();
+    int64_t i = 0;
+    for (; i + 2 * V::kLanes <= n; i += 2 * V::kLanes) {
+      const V::T u = vload(act, row, i), v = vload(act, row, i + V::kLanes);
+      a = V::fma(u, u, a);
+      b = V::fma(v, v, b);
+    }
+    float square = V::sum(V::add(a, b));
+    for (; i < n; ++i) square += get(act, row, i) * get(act, row, i);
+    inverse[r] = rsqrt_exact(square / static_cast<float>(n) + eps);
+  }
+}
