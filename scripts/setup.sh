@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what building and testing need and this machine lacks: Debian packages only. Does nothing when all is there.
 set -euo pipefail
-build_packages=(g++ cmake ninja-build pkg-config libfmt-dev libspdlog-dev libsimdjson-dev libcli11-dev libexpected-dev libicu-dev libxxhash-dev)
-test_packages=(libgtest-dev librapidcheck-dev libpcre2-dev clang-19 libclang-rt-19-dev clang-format python3 xz-utils)
+build_packages=(g++ cmake ninja-build pkg-config libfmt-dev libspdlog-dev libsimdjson-dev libcli11-dev libexpected-dev libicu-dev libxxhash-dev
+  libgtest-dev librapidcheck-dev libpcre2-dev)
+test_packages=(clang-19 libclang-rt-19-dev clang-format python3 xz-utils)
 want=("${build_packages[@]}")
 [ "${1:-}" = test ] && want+=("${test_packages[@]}")
 missing=()
