@@ -185,6 +185,49 @@ TEST(CpuSparseAttention, ManyRowsThatShareEntriesAndHugeSinksAgreeToo) {
   check_attention(c);
 }
 
+// With one key, a sink far below and a zero query the weight is exactly 1: the output is the record, rounded to bf16.
+TEST(CpuSparseAttention, DecodesEveryCodeUnderEveryScaleExactly) {
+  for (CacheFormat format : {CacheFormat::kFp8, CacheFormat::kFp4E4m3})
+    for (cpu::Isa isa : supported_isas()) {
+      OpEngine engine(isa, 1);
+      const int dim = 96;  // an odd number of groups of 32
+      const int64_t bytes = record_bytes(format, dim);
+      const std::vector<uint16_t> q(dim, 0);
+      std::vector<uint16_t> out(dim);
+      const float sink = -1e30f;
+      const int32_t zero = 0, one = 1;
+      int compared = 0;
+      for (int scale = 0; scale < (format == CacheFormat::kFp8 ? 246 : 256); ++scale)
+        for (int first = 0; first < 256; first += format == CacheFormat::kFp8 ? dim : dim / 2) {
+          if (format != CacheFormat::kFp8 && (scale & 0x7f) == 0x7f) continue;  // NaN
+          std::vector<uint8_t> record(static_cast<size_t>(bytes), static_cast<uint8_t>(scale));
+          const int codes = format == CacheFormat::kFp8 ? dim : dim / 2;
+          for (int i = 0; i < codes; ++i) {
+            record[i] = static_cast<uint8_t>(first + i);
+            if (format == CacheFormat::kFp8 && (record[i] & 0x7f) == 0x7f) record[i] = 0;  // NaN
+          }
+          float want[96];
+          decode_record(format, record.data(), dim, want);
+          ops::SparseAttentionParams p;
+          p.q = {const_cast<uint16_t*>(q.data()), DType::kBF16, 1, dim, dim};
+          p.heads = 1;
+          p.dim = dim;
+          p.sequence = &zero;
+          const uint8_t* ring = nullptr;
+          p.window = {format, dim, bytes, 1, &ring, record.data(), &zero, &zero};
+          p.window_begin = &zero;
+          p.window_end = &one;
+          p.sink = &sink;
+          p.out = {out.data(), DType::kBF16, 1, dim, dim};
+          engine(&OpTable::sparse_attention, p);
+          for (int i = 0; i < dim; ++i, ++compared)  // the products may flush subnormals
+            ASSERT_NEAR(bf16_to_float(out[i]), round_bf16(want[i]), 1.2e-38f)
+                << engine.name << " " << cache_format_name(format) << " scale " << scale << " code " << int{record[i]};
+        }
+      EXPECT_GT(compared, 65536);
+    }
+}
+
 struct IndexCase {
   CacheFormat format;
   int heads, dim, entries, rows;

@@ -15,13 +15,6 @@ inline float ue8m0(uint8_t b) {
   return b == 0 ? __builtin_bit_cast(float, 0x00400000u)
                 : __builtin_bit_cast(float, b == 255 ? 0x7fc00000u : static_cast<uint32_t>(b) << 23);
 }
-inline float e4m3(uint8_t c) {
-  const uint32_t a = c & 0x7f;
-  const float m = a < 8 ? static_cast<float>(a) * 0x1p-9f
-                        : __builtin_bit_cast(float, a == 127 ? 0x7fc00000u : (a << 20) + (120u << 23));
-  return (c & 0x80) ? -m : m;
-}
-
 // ---- records
 // 16 E4M3 codes -> fp32 times 2^-8 by way of fp16 (subnormals included); the caller's scale carries the 2^8.
 inline __m512 fp8_to_f32(const uint8_t* p) {
@@ -31,6 +24,73 @@ inline __m512 fp8_to_f32(const uint8_t* p) {
   return _mm512_cvtph_ps(h);
 }
 
+// bf16 bits of the magnitudes of the E4M3 codes 0..127 (127, NaN, included), high and low bytes apart for vpermi2b.
+// Every value has at most 4 significant bits, so bf16 holds it exactly.
+struct Fp8Tables {
+  alignas(64) uint8_t high[128], low[128];
+  constexpr Fp8Tables() : high(), low() {
+    for (int c = 0; c < 128; ++c) {
+      int bits = (c << 4) + (120 << 7);
+      if (c < 8) {  // c * 2^-9, normalised
+        int mantissa = c, exponent = 127 - 9 + 7;
+        while (c > 0 && mantissa < 128) mantissa *= 2, --exponent;
+        bits = c == 0 ? 0 : exponent * 128 + mantissa - 128;
+      }
+      if (c == 127) bits = 0x7fc0;
+      high[c] = static_cast<uint8_t>(bits >> 8);
+      low[c] = static_cast<uint8_t>(bits);
+    }
+  }
+};
+constexpr Fp8Tables kFp8Tables;
+
+// bf16 bits of E2M1 code times E4M3 scale for every scale byte: at most 6 significant bits, exact.
+struct Fp4Table {
+  alignas(64) uint16_t values[256][16];
+  constexpr Fp4Table() : values() {
+    constexpr float kCodes[16] = {0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -.5f, -1, -1.5f, -2, -3, -4, -6};
+    for (int b = 0; b < 256; ++b) {
+      const int a = b & 127;
+      const float magnitude =
+          a < 8 ? static_cast<float>(a) * 0x1p-9f
+                : __builtin_bit_cast(float, a == 127 ? 0x7fc00000u : (static_cast<uint32_t>(a) << 20) + (120u << 23));
+      for (int c = 0; c < 16; ++c)
+        values[b][c] = static_cast<uint16_t>(
+            __builtin_bit_cast(uint32_t, a == 127 ? magnitude : kCodes[c] * (b & 128 ? -magnitude : magnitude)) >> 16);
+    }
+  }
+};
+constexpr Fp4Table kFp4Table;
+
+// 64 codes a turn; the scale is added to the exponents, which stay those of normal numbers for scale bytes 17..238.
+inline bool plain_scale(uint8_t b) { return b >= 17 && b <= 238; }
+inline __m512i scaled_bf16(__m512i v, uint8_t scale) {
+  const __m512i up = _mm512_set1_epi16(static_cast<int16_t>((scale - 127) * 128));
+  return _mm512_mask_add_epi16(v, _mm512_test_epi16_mask(v, _mm512_set1_epi16(0x7fff)), v, up);
+}
+inline void decode_fp8_pair(const uint8_t* codes, uint8_t s0, uint8_t s1, uint8_t* key) {
+  // Eight bytes of either half side by side: unpacking then leaves both halves in order.
+  const __m512i c = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), _mm512_loadu_si512(codes));
+  const __m512i low =
+      _mm512_permutex2var_epi8(_mm512_load_si512(kFp8Tables.low), c, _mm512_load_si512(kFp8Tables.low + 64));
+  __m512i high =
+      _mm512_permutex2var_epi8(_mm512_load_si512(kFp8Tables.high), c, _mm512_load_si512(kFp8Tables.high + 64));
+  high = _mm512_ternarylogic_epi32(high, c, _mm512_set1_epi8(static_cast<char>(0x80)), 0xf8);  // high | (c & 0x80)
+  _mm512_storeu_si512(key, scaled_bf16(_mm512_unpacklo_epi8(low, high), s0));
+  _mm512_storeu_si512(key + 64, scaled_bf16(_mm512_unpackhi_epi8(low, high), s1));
+}
+
+inline void decode_fp4_e4m3(const uint8_t* codes, const uint8_t* scales, uint8_t* key) {
+  // A byte holds an even dimension below an odd one: spread over two words it is two indices.
+  const __m512i d = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(codes)));
+  __m512i index = _mm512_ternarylogic_epi32(d, _mm512_slli_epi32(d, 12), _mm512_set1_epi32(0x000f000f), 0xa8);
+  index = _mm512_or_si512(index, _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi16(16), 1));
+  const __m512i table = _mm512_inserti64x4(
+      _mm512_castsi256_si512(_mm256_load_si256(reinterpret_cast<const __m256i*>(kFp4Table.values[scales[0]]))),
+      _mm256_load_si256(reinterpret_cast<const __m256i*>(kFp4Table.values[scales[1]])), 1);
+  _mm512_storeu_si512(key, _mm512_permutexvar_epi16(index, table));
+}
+
 void decode(CacheFormat format, const uint8_t* record, int dim, uint8_t* key) {
   if (format == CacheFormat::kF32) {
     for (int i = 0; i < dim; i += 32)
@@ -38,11 +98,18 @@ void decode(CacheFormat format, const uint8_t* record, int dim, uint8_t* key) {
                           pack_bf16(_mm512_loadu_ps(record + 4 * i), _mm512_loadu_ps(record + 4 * i + 64)));
   } else if (format == CacheFormat::kFp8) {
     for (int i = 0; i < dim; i += 32) {
+      if (i + 64 <= dim && plain_scale(record[dim + i / 32]) && plain_scale(record[dim + i / 32 + 1])) {
+        decode_fp8_pair(record + i, record[dim + i / 32], record[dim + i / 32 + 1], key + 2 * i);
+        i += 32;
+        continue;
+      }
       const __m512 s = _mm512_set1_ps(ue8m0(record[dim + i / 32])), up = _mm512_set1_ps(256.0f);
       const __m512 a = _mm512_mul_ps(_mm512_mul_ps(fp8_to_f32(record + i), up), s);
       const __m512 b = _mm512_mul_ps(_mm512_mul_ps(fp8_to_f32(record + i + 16), up), s);
       _mm512_storeu_si512(key + 2 * i, pack_bf16(a, b));
     }
+  } else if (format == CacheFormat::kFp4E4m3) {
+    for (int i = 0; i < dim; i += 32) decode_fp4_e4m3(record + i / 2, record + dim / 2 + i / 16, key + 2 * i);
   } else {
     // 16 bytes hold 32 codes, even dimension in the low nibble.
     const __m512 values = _mm512_setr_ps(0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.0f, -.5f, -1, -1.5f, -2, -3, -4, -6);
@@ -52,15 +119,8 @@ void decode(CacheFormat format, const uint8_t* record, int dim, uint8_t* key) {
                     high = _mm_and_si128(_mm_srli_epi16(codes, 4), _mm_set1_epi8(15));
       const __m512 a = _mm512_permutexvar_ps(_mm512_cvtepu8_epi32(_mm_unpacklo_epi8(low, high)), values);
       const __m512 b = _mm512_permutexvar_ps(_mm512_cvtepu8_epi32(_mm_unpackhi_epi8(low, high)), values);
-      float s0, s1;
-      if (format == CacheFormat::kFp4E4m3) {
-        s0 = e4m3(record[dim / 2 + i / 16]);
-        s1 = e4m3(record[dim / 2 + i / 16 + 1]);
-      } else {
-        s0 = s1 = ue8m0(record[dim / 2 + i / 32]);
-      }
-      _mm512_storeu_si512(key + 2 * i,
-                          pack_bf16(_mm512_mul_ps(a, _mm512_set1_ps(s0)), _mm512_mul_ps(b, _mm512_set1_ps(s1))));
+      const __m512 s = _mm512_set1_ps(ue8m0(record[dim / 2 + i / 32]));
+      _mm512_storeu_si512(key + 2 * i, pack_bf16(_mm512_mul_ps(a, s), _mm512_mul_ps(b, s)));
     }
   }
 }
