@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/default_model.h"
 #include "cli/memory_plan.h"
+#include "tokenizer/tokenizer.h"
 
 namespace deepinfer::cli {
 namespace {
@@ -47,6 +48,22 @@ int64_t machine_memory() { return static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) 
 bool is_file(const std::string& path) {
   struct stat st = {};
   return stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode);
+}
+
+// The tokenizer of the folder, if it has one, must know the ids that config.json names (model.md 2.4 rules 9 and 12).
+Status check_tokenizer(const std::string& folder, const ModelConfig& config) {
+  const std::string path = folder + "/tokenizer.json";
+  if (!is_file(path)) return {};
+  DI_TRY(const Tokenizer tokenizer, Tokenizer::load(path));
+  const auto same = [&](std::string_view literal, int64_t found, const char* key, int64_t want) -> Status {
+    if (found == want) return {};
+    return fail(ErrorCode::kBadModel, "{}: {} has id {}, expected {} by {} of config.json", path, literal, found, want,
+                key);
+  };
+  DI_TRY_STATUS(same(kBosLiteral, tokenizer.bos_id(), "bos_token_id", config.bos_token_id));
+  DI_TRY_STATUS(same(kEosLiteral, tokenizer.eos_id(), "eos_token_id", config.eos_token_id));
+  DI_TRY_STATUS(same(kPadLiteral, tokenizer.pad_id(), "pad_token_id", config.pad_token_id));
+  return {};
 }
 
 Result<Contents> examine(const std::string& folder, const ModelConfig& config) {
@@ -269,6 +286,7 @@ Result<int> inspect(Options o) {
     return fail(ErrorCode::kInvalidArgument, "--context {} is more than the model's max_position_embeddings {}",
                 o.context, config.max_position_embeddings);
   DI_TRY(const Contents contents, examine(folder, config));
+  DI_TRY_STATUS(check_tokenizer(folder, config));
   const MemoryPlan plan = MemoryPlan::make(config);
   DI_TRY_STATUS(write_stdout(o.json ? json_report(folder, config, contents, plan, o)
                                     : text_report(folder, config, contents, plan, o)));

@@ -91,6 +91,23 @@ TEST_F(Binary, a_synthetic_model_is_inspected) {
   EXPECT_NE(o.last_line().find("--force"), std::string::npos);
 }
 
+TEST_F(Binary, a_tokenizer_must_have_the_ids_that_the_config_names) {
+  const std::string shared = DEEPINFER_SOURCE_DIR "/../shared/model/v41-small";
+  if (!std::filesystem::exists(shared)) GTEST_SKIP() << "no ../shared in this checkout";
+  std::filesystem::copy(shared, folder_ + "/m");
+  ASSERT_EQ(run("inspect " + folder_ + "/m").code, 0);
+  const auto config = folder_ + "/m/config.json";
+  std::string text = slurp(config);
+  const std::string from = "\"pad_token_id\": 2", to = "\"pad_token_id\": 3";
+  text.replace(text.find(from), from.size(), to);
+  std::filesystem::remove(config);
+  std::ofstream(config) << text;
+  const Outcome o = run("inspect " + folder_ + "/m");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_NE(o.last_line().find("tokenizer.json"), std::string::npos) << o.err;
+  EXPECT_NE(o.last_line().find("pad_token_id"), std::string::npos) << o.err;
+}
+
 TEST_F(Binary, results_that_cannot_be_written_are_an_error) {
   ASSERT_EQ(run("synth " + folder_ + "/m --config " + data_ + "/config-tiny.json --sparse").code, 0);
   const Outcome o = run("inspect " + folder_ + "/m", " >/dev/full");
