@@ -254,6 +254,37 @@ void compress(const ops::CompressParams& p, ops::Context& ctx) {
     }
 }
 
+namespace {
+
+// The `top` best of rank by falling rank, lower expert first among equals; NaN (damaged weights) comes last, ids stay
+// valid. `rank` is used up.
+void choose_experts(const RowKernels& k, float* rank, int experts, int top, int32_t* ids) {
+  constexpr int kMany = 64;  // from here on a top-k and a sort of its result beat `top` passes (Zen 5, 2026-12-01, 384
+  // experts, top 6, one core: 0.6 us a row instead of 1.6)
+  if (experts >= kMany && k.topk(rank, experts, top, ids) == top) {
+    for (int i = 1; i < top; ++i) {  // ids ascend, so equals stay in order
+      const int32_t id = ids[i];
+      int at = i;
+      for (; at > 0 && rank[id] > rank[ids[at - 1]]; --at) ids[at] = ids[at - 1];
+      ids[at] = id;
+    }
+    return;
+  }
+  for (int i = 0; i < top; ++i) {
+    int best = -1;
+    for (int e = 0; e < experts; ++e)
+      if (best < 0 ? rank[e] == rank[e] : rank[e] > rank[best]) best = e;
+    if (best < 0) {
+      best = 0;
+      while (std::find(ids, ids + i, best) != ids + i) ++best;
+    }
+    ids[i] = best;
+    rank[best] = std::numeric_limits<float>::quiet_NaN();  // never wins: a chosen expert is not chosen again
+  }
+}
+
+}  // namespace
+
 template <Isa isa>
 void router(const ops::RouterParams& p, ops::Context& ctx) {
   const RowKernels& k = row_kernels(isa);
@@ -271,19 +302,8 @@ void router(const ops::RouterParams& p, ops::Context& ctx) {
                              int32_t* ids = p.ids + r * top;
                              float* weights = p.weights + r * top;
                              float sum = 0;
-                             for (int i = 0; i < top; ++i) {
-                               int best = -1;
-                               for (int e = 0; e < experts; ++e)
-                                 if (best < 0 ? rank[e] == rank[e] : rank[e] > rank[best]) best = e;
-                               if (best < 0) {  // every rank is NaN (damaged weights): keep ids valid
-                                 best = 0;
-                                 while (std::find(ids, ids + i, best) != ids + i) ++best;
-                               }
-                               ids[i] = best;
-                               // NaN never wins: a chosen expert cannot be chosen again.
-                               rank[best] = std::numeric_limits<float>::quiet_NaN();
-                               sum += score[best];
-                             }
+                             choose_experts(k, rank, experts, top, ids);
+                             for (int i = 0; i < top; ++i) sum += score[ids[i]];
                              for (int i = 0; i < top; ++i)
                                weights[i] = (top == 1 ? score[ids[i]] : score[ids[i]] / (sum + 1e-20f)) * p.scale;
                            }
