@@ -1,5 +1,6 @@
-// Ctrl-C and SIGTERM: the first signal sets a flag that work loops poll, a second one ends the process at once (cli.md,
-// general rules).
+// Ctrl-C and SIGTERM: the first signal sets a flag that work loops poll, a second one ends the process at once with
+// 128 + its number (cli.md, general rules). A blocking read returns with EINTR. Any thread may poll; a poll is one
+// relaxed load.
 #pragma once
 namespace deepinfer {
 

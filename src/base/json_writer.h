@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace deepinfer {
 
@@ -44,9 +45,10 @@ class JsonWriter {
   }
 
   const std::string& str() const { return out_; }
+  // Hands the text over and starts anew.
   std::string take() {
     comma_ = false;
-    return std::move(out_);
+    return std::exchange(out_, std::string());
   }
   void clear() {
     out_.clear();

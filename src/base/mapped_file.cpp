@@ -24,7 +24,8 @@ Result<MappedFile> MappedFile::open(const std::string& path) {
   }
   if (!S_ISREG(st.st_mode)) {
     close(fd);
-    return fail(ErrorCode::kIo, "{}: not a regular file", path);
+    return fail(ErrorCode::kIo, "{}: expected a file, found {}; give the path of a regular file", path,
+                S_ISDIR(st.st_mode) ? "a folder" : "a device, pipe or socket");
   }
   MappedFile file;
   file.path_ = path;

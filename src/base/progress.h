@@ -1,4 +1,5 @@
-// Progress bar on stderr, only when that is a terminal; otherwise every call is free. One thread.
+// Progress bar on stderr, only when that is a terminal; otherwise every call is free. Drawn at most ten times a second,
+// the first time after 0.1 s, so short work shows nothing; removed by finish() or the destructor. One thread.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -22,5 +23,9 @@ class ProgressBar {
   bool on_;
   std::chrono::steady_clock::time_point start_, drawn_;
 };
+
+// The text of a bar, shorter than `columns`: title, bar, share, done/total, rate and time left.
+std::string progress_line(const std::string& title, const std::string& unit, int64_t done, int64_t total,
+                          double seconds, int columns);
 
 }  // namespace deepinfer

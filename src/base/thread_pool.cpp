@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <fstream>
+#include <map>
 #include <set>
 #include <string>
-#include <utility>
+#include <system_error>
+#include <vector>
+
+#include "base/log.h"
 
 namespace deepinfer {
 namespace {
@@ -36,13 +39,63 @@ std::vector<int> allowed_cpus() {
   return out;
 }
 
-// Processors granted by a cgroup v2 quota, or a large number.
-int cgroup_quota() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
+constexpr int kNoQuota = 1 << 20;
+
+// Whole processors in quota / period (microseconds), at least one; kNoQuota for "max", "-1" or an unreadable file.
+int quota_of(const std::string& quota, double period) {
+  const double limit = std::strtod(quota.c_str(), nullptr);  // "max" reads as 0
+  if (!(limit > 0) || !(period > 0)) return kNoQuota;
+  return static_cast<int>(std::clamp(limit / period, 1.0, static_cast<double>(kNoQuota)));
+}
+
+int quota_v2(const std::string& folder) {
+  std::ifstream file(folder + "/cpu.max");
   std::string quota;
   double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) return 1 << 20;
-  return std::max(1, static_cast<int>(std::strtod(quota.c_str(), nullptr) / period));
+  return file >> quota >> period ? quota_of(quota, period) : kNoQuota;
+}
+
+int quota_v1(const std::string& folder) {
+  std::ifstream quota_file(folder + "/cpu.cfs_quota_us"), period_file(folder + "/cpu.cfs_period_us");
+  std::string quota;
+  double period = 0;
+  return quota_file >> quota && period_file >> period ? quota_of(quota, period) : kNoQuota;
+}
+
+// Smallest quota of `path` (as in /proc/self/cgroup) and of the groups above it: each one limits.
+template <typename Quota>
+int quota_upwards(const std::string& root, std::string path, Quota quota) {
+  int least = kNoQuota;
+  for (;;) {
+    while (!path.empty() && path.back() == '/') path.pop_back();
+    least = std::min(least, quota(root + path));
+    if (path.empty()) return least;
+    path.erase(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+  }
+}
+
+// The file lists one "id:controllers:path" a line; id 0 with no controllers is cgroup v2.
+int cgroup_quota(const std::string& root, const std::string& proc_self_cgroup) {
+  int least = std::min(quota_v2(root), quota_v1(root + "/cpu"));
+  std::ifstream file(proc_self_cgroup);
+  for (std::string line; std::getline(file, line);) {
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",",
+                      path = line.substr(second + 1);
+    if (controllers == ",,") least = std::min(least, quota_upwards(root, path, quota_v2));
+    if (controllers.find(",cpu,") != std::string::npos)
+      least = std::min(least, quota_upwards(root + "/cpu", path, quota_v1));
+  }
+  return least;
+}
+
+// Name of the physical core a processor belongs to: its hyperthread siblings' list.
+std::string core_of(int cpu) {
+  std::ifstream siblings("/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list");
+  std::string list;
+  if (!(siblings >> list)) list = "cpu" + std::to_string(cpu);
+  return list;
 }
 
 // About 30 us of pauses on current processors (a pause takes 10-40 ns): longer than the serial gaps inside a decode
@@ -51,27 +104,53 @@ constexpr int kSpin = 2000;
 
 }  // namespace
 
-int default_thread_count() {
-  const std::vector<int> cpus = allowed_cpus();
-  std::set<std::string> cores;
-  for (int cpu : cpus) {
-    const std::string base = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
-    std::ifstream siblings(base + "thread_siblings_list");
-    std::string list;
-    if (!(siblings >> list)) list = "cpu" + std::to_string(cpu);
-    cores.insert(list);
+namespace thread_pool_detail {
+
+int cpu_quota(const std::string& cgroup_root, const std::string& proc_self_cgroup) {
+  return cgroup_quota(cgroup_root, proc_self_cgroup);
+}
+
+std::vector<int> one_per_core_first(const std::vector<int>& cpus, const std::vector<std::string>& cores) {
+  std::vector<int> out;
+  std::map<std::string, int> used;  // processors of the core already placed
+  for (int round = 0; out.size() < cpus.size(); ++round) {
+    used.clear();
+    for (size_t i = 0; i < cpus.size(); ++i)
+      if (used[cores[i]]++ == round) out.push_back(cpus[i]);
   }
-  return std::max(1, std::min<int>(static_cast<int>(cores.size()), cgroup_quota()));
+  return out;
+}
+
+}  // namespace thread_pool_detail
+
+int default_thread_count() {
+  std::set<std::string> cores;
+  for (int cpu : allowed_cpus()) cores.insert(core_of(cpu));
+  const int quota = cgroup_quota("/sys/fs/cgroup", "/proc/self/cgroup");
+  return std::max(1, std::min(static_cast<int>(cores.size()), quota));
 }
 
 ThreadPool::ThreadPool(int num_threads, bool pin) : num_threads_(std::max(1, num_threads)) {
-  const std::vector<int> cpus = allowed_cpus();
-  const bool enough = static_cast<int>(cpus.size()) >= num_threads_;
-  spin_ = enough ? kSpin : 50;
   if (num_threads_ == 1) return;
-  workers_ = std::make_unique<Worker[]>(num_threads_);
+  std::vector<int> cpus = allowed_cpus();
+  const int granted = std::min(static_cast<int>(cpus.size()), cgroup_quota("/sys/fs/cgroup", "/proc/self/cgroup"));
+  const bool enough = granted >= num_threads_;
+  spin_ = enough ? kSpin : 50;
+  if (pin && enough) {
+    std::vector<std::string> cores;
+    for (int cpu : cpus) cores.push_back(core_of(cpu));
+    cpus = thread_pool_detail::one_per_core_first(cpus, cores);
+  }
+  workers_ = std::make_unique<Worker[]>(static_cast<size_t>(num_threads_));
   for (int i = 1; i < num_threads_; ++i) {
-    workers_[i].thread = std::thread([this, i] { work(i); });
+    try {
+      workers_[i].thread = std::thread(&ThreadPool::work, this, i);
+    } catch (const std::system_error& e) {
+      // A limit on processes (ulimit -u, pids cgroup). Nobody has been given work yet, so the pool is simply smaller.
+      log_warn("the system grants {} of {} threads ({}); lower --threads", i, num_threads_, e.what());
+      num_threads_ = i;
+      break;
+    }
     if (pin && enough) {
       cpu_set_t set;
       CPU_ZERO(&set);
@@ -79,10 +158,13 @@ ThreadPool::ThreadPool(int num_threads, bool pin) : num_threads_(std::max(1, num
       pthread_setaffinity_np(workers_[i].thread.native_handle(), sizeof set, &set);
     }
   }
+  log_debug("{} threads, {}", num_threads_,
+            !enough ? "more than processors: not pinned"
+            : pin   ? "pinned"
+                    : "not pinned");
 }
 
 ThreadPool::~ThreadPool() {
-  if (num_threads_ == 1) return;
   stop_.store(true, std::memory_order_relaxed);
   generation_.fetch_add(1, std::memory_order_seq_cst);
   futex_wake_all(&generation_);

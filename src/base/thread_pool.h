@@ -1,15 +1,17 @@
 // Threads for operators. run(f) calls f(thread, num_threads) once on every thread and returns when all are done; the
-// caller is thread 0.
+// caller is thread 0. What the threads wrote before f returned is visible to the caller after run().
 //
 // A decode step dispatches hundreds of times, so workers spin for a while after their last task and only then park on a
-// futex. Dispatch plus join costs well below a microsecond while they spin (measured by tests/base/thread_pool_test.cpp
-// --gtest_filter=*latency*, printed there). Workers are pinned to the processors this process may use, one each; with
-// fewer processors than threads nothing is pinned and nobody spins long. One thread may call run() at a time (the
-// engine thread); a run() inside f executes inline on the calling thread as thread 0 of 1.
+// futex. Dispatch plus join while they spin: @LATENCY@. run() allocates nothing. Workers are
+// pinned to the processors this process may use, one each, a core's second hyperthread only after every core has one;
+// the caller is never pinned. With fewer processors (affinity mask, cgroup quota) than threads nothing is pinned and
+// nobody spins long. One thread may call run() at a time (the engine thread); a run() inside f executes inline on the
+// calling thread as thread 0 of 1. Where the system refuses threads the pool is smaller than asked: ask num_threads().
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -18,6 +20,14 @@ namespace deepinfer {
 
 // Physical processors this process may use: affinity mask and cgroup quota, hyperthreads counted once.
 int default_thread_count();
+
+// For tests: the parts that depend on the machine.
+namespace thread_pool_detail {
+// Whole processors that the cgroup (v1 or v2) of /proc/self/cgroup and all above it grant; 2^20 when unlimited.
+int cpu_quota(const std::string& cgroup_root, const std::string& proc_self_cgroup);
+// `cpus` reordered so that the first ones are on different cores; cores[i] names the core of cpus[i].
+std::vector<int> one_per_core_first(const std::vector<int>& cpus, const std::vector<std::string>& cores);
+}  // namespace thread_pool_detail
 
 class ThreadPool {
  public:
@@ -40,8 +50,8 @@ class ThreadPool {
              const_cast<void*>(static_cast<const void*>(&f)));
   }
 
-  // f(begin, end, thread) over contiguous static ranges of [0, n), at least `grain` items each; tiny n runs on the
-  // caller.
+  // f(begin, end, thread) over min(threads, ceil(n / grain)) contiguous ranges of [0, n) that depend on n, grain and
+  // the number of threads only; n <= grain runs on the caller. REQUIRES grain >= 1.
   template <typename F>
   void parallel_for(int64_t n, int64_t grain, F&& f) {
     if (n <= 0) return;
@@ -68,8 +78,8 @@ class ThreadPool {
   void dispatch(Task task, void* arg);
   void work(int thread);
 
-  const int num_threads_;
-  int spin_ = 0;  // pauses before parking
+  int num_threads_;  // fixed once constructed
+  int spin_ = 0;     // pauses before parking
   inline static thread_local bool inside_ = false;
   alignas(64) std::atomic<uint32_t> generation_{0};
   std::atomic<uint32_t> sleepers_{0};
