@@ -252,8 +252,7 @@ TEST(ThreadPool, WhereTheSystemRefusesThreadsThePoolIsSmallerAndWorks) {
 }
 #endif
 
-// Not a pass/fail of speed (machines are shared): prints the figure quoted in thread_pool.h and only refuses a dispatch
-// that must have gone through the kernel.
+// Not a pass/fail of speed, since machines are shared: prints the figure quoted in thread_pool.h.
 TEST(ThreadPool, LatencyOfDispatchAndJoinIsPrinted) {
   ThreadPool pool(std::max(2, default_thread_count()));
   std::vector<double> ns;
