@@ -3,10 +3,37 @@
 #include <cstdlib>
 
 #include "backends/cpu/cpu.h"
+#include "base/check.h"
 #include "ops/reference/reference.h"
 
 namespace deepinfer {
 namespace {
+
+// DEEPINFER_CHECK_OPS=1: every call goes through the operator's check first. One table a backend keeps the real
+// functions.
+enum { kCheckedReference, kCheckedCpu, kCheckedBackends };
+OpTable checked_target[kCheckedBackends];
+
+#define DEEPINFER_CHECKED(name, Params)                                                          \
+  template <int kBackend>                                                                        \
+  void checked_##name(const ops::Params& p, ops::Context& ctx) {                                 \
+    const Status status = ops::check(p);                                                         \
+    DI_CHECK(status.has_value(), #name ": {}", status ? std::string() : status.error().message); \
+    checked_target[kBackend].name(p, ctx);                                                       \
+  }
+DEEPINFER_OPS(DEEPINFER_CHECKED)
+#undef DEEPINFER_CHECKED
+
+template <int kBackend>
+OpTable with_checks(OpTable t) {
+  const char* wanted = std::getenv("DEEPINFER_CHECK_OPS");
+  if (!wanted || std::string_view(wanted) != "1") return t;
+  checked_target[kBackend] = t;
+#define DEEPINFER_WRAP(name, Params) t.name = checked_##name<kBackend>;
+  DEEPINFER_OPS(DEEPINFER_WRAP)
+#undef DEEPINFER_WRAP
+  return t;
+}
 
 OpTable reference_table() {
   OpTable t;
@@ -53,8 +80,12 @@ Result<OpTable> cpu_table() {
 }  // namespace
 
 Result<OpTable> make_op_table(std::string_view backend) {
-  if (backend == "reference") return reference_table();
-  if (backend == "cpu" || backend == "auto") return cpu_table();
+  if (backend == "reference") return with_checks<kCheckedReference>(reference_table());
+  if (backend == "cpu" || backend == "auto") {
+    Result<OpTable> table = cpu_table();
+    if (table) table = with_checks<kCheckedCpu>(std::move(*table));
+    return table;
+  }
   if (backend == "cuda" || backend == "ascend")
     return fail(ErrorCode::kUnsupported, "--backend {}: this build has no {} backend yet; use cpu", backend, backend);
   return fail(ErrorCode::kInvalidArgument, "--backend {}: unknown; choose auto, cpu, cuda, ascend or reference",

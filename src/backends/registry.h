@@ -20,7 +20,8 @@ struct OpTable {
 
 // name: "auto", "cpu", "reference", ("cuda", "ascend": an error that says this build has none).
 // The cpu backend picks the best instruction set of this processor; DEEPINFER_CPU_ISA forces one (generic, avx2,
-// avx512, avx512_bf16, amx) and it is an error to force one that the processor lacks.
+// avx512, avx512_bf16, amx) and it is an error to force one that the processor lacks. DEEPINFER_CHECK_OPS=1 makes every
+// call run the operator's check first and abort on a miss (for debugging; one cpu table at a time).
 Result<OpTable> make_op_table(std::string_view backend);
 
 std::vector<std::string> compiled_backends();
