@@ -26,7 +26,7 @@ ARROWS = {
     "cli": {"engine", "model", "kv", "sampling", "tokenizer", "checkpoint", "config", "ops", "tensor", "base", "backends"},
 }
 # Of backends/ only the registry's header is public, and only backends/ itself knows its folders.
-PUBLIC_BACKEND = {"backends/registry.h"}
+PUBLIC_BACKEND = {"backends/registry.h", "backends/conformance/conformance.h", "backends/bench/bench.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 HTTP = re.compile(r'^\s*#\s*include\s+[<"]boost/(asio|beast)', re.M)
 

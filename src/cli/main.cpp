@@ -20,6 +20,7 @@
   X(tokenize) \
   X(detokenize) \
   X(bench) \
+  X(check) \
   X(doctor)
 // clang-format on
 
