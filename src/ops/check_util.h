@@ -55,8 +55,8 @@ inline Status check_weight(const char* name, const Weight& w, int64_t rows, int6
 }
 inline Status check_format(const char* name, CacheFormat format, int dim) {
   OPS_REQUIRE(dim > 0, "{}: {} values per record", name, dim);
-  OPS_REQUIRE(format == CacheFormat::kF32 || dim % 32 == 0, "{}: {} values per {} record, expected a multiple of 32",
-              name, dim, cache_format_name(format));
+  OPS_REQUIRE(dim % 32 == 0, "{}: {} values per {} record, expected a multiple of 32", name, dim,
+              cache_format_name(format));
   return {};
 }
 inline Status check_paged(const char* name, const PagedCache& c, int dim) {

@@ -7,7 +7,7 @@ namespace deepinfer::ops {
 Status check(const CompressParams& p) {
   OPS_TRY(check_f32("compress score", p.score, -1, -1));
   OPS_TRY(check_f32("compress latent", p.latent, p.score.rows, p.score.cols));
-  OPS_REQUIRE(p.ratio >= 1, "compress ratio: {}, expected at least 1", p.ratio);
+  OPS_REQUIRE(p.ratio == 1 || p.ratio == 2, "compress ratio: {}, expected 1 or 2 (model.md 4.5)", p.ratio);
   OPS_REQUIRE(p.carry_slots >= p.ratio, "compress carry_slots: {}, expected at least the ratio {}", p.carry_slots,
               p.ratio);
   OPS_REQUIRE(p.num_sequences >= 0 && p.num_entries >= 0, "compress: {} sequences, {} entries", p.num_sequences,

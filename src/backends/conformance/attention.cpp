@@ -67,7 +67,7 @@ std::vector<Case> sparse_attention_cases(uint64_t seed) {
       {kFp8, kFp4, 3, 64, 12, 20, 10, 31, 0},     {kFp8, kFp4, 3, 64, 12, 20, 0, 31, 1}};
   const std::vector<AttentionShape> plain = {
       {kF32, kF32, 4, 512, 13, 40, 20, 29, 6}, {kF32, kF32, 6, 96, 13, 23, 9, 29, 7},
-      {kF32, kF32, 7, 33, 3, 5, 4, 4, 8},      {kF32, kF32, 3, 64, 12, 20, 10, 31, 6, -200},
+      {kF32, kF32, 7, 32, 3, 5, 4, 4, 8},      {kF32, kF32, 3, 64, 12, 20, 10, 31, 6, -200},
       {kFp8, kFp4, 5, 64, 13, 23, 9, 29, 7},   {kF32, kF32, 1, 32, 1, 1, 1, 0, 1}};
   for (DType act : kActs)
     for (const AttentionShape& c : act == DType::kBF16 ? quantised : plain) {
@@ -159,7 +159,7 @@ std::vector<Case> index_scores_cases(uint64_t seed) {
                                              {CacheFormat::kFp4Ue8m0, 4, 32, 1, 1},
                                              {CacheFormat::kFp4Ue8m0, 4, 32, 4, 0},
                                              {CacheFormat::kF32, 5, 128, 33, 6},
-                                             {CacheFormat::kF32, 3, 7, 12, 4}})
+                                             {CacheFormat::kF32, 3, 32, 12, 4}})
       for (bool with_blocks : {false, true}) {
         struct Data {
           std::unique_ptr<OwnedCache> keys;
