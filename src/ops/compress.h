@@ -3,6 +3,7 @@
 // carry_slots, or in this step's rows. For every entry completed in this step (its last token is in this step): per
 // channel w = softmax over its r tokens of score, out = act(rmsnorm(act(sum w*latent))). Then the last min(tokens,
 // carry_slots) tokens of every sequence are written to its ring. REQUIRES carry_slots >= ratio.
+// REQUIRES ratio 1 or 2 (all that model.md 2.4 allows); check() refuses others.
 #pragma once
 #include "ops/op.h"
 

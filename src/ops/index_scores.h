@@ -4,6 +4,8 @@
 // times a power of two; kF32 in fp32 mode). Without `blocks`: columns j = 0..visible[r]-1. With `blocks`: compact
 // columns, column c is entry blocks[r, c / block_size] * block_size + c % block_size; entries >= visible[r] score
 // -infinity.
+// REQUIRES dim % 32 == 0 for every format (config/ validates head_dim and index_head_dim): kernels work in whole groups
+// of 32 values.
 #pragma once
 #include "ops/op.h"
 

@@ -5,6 +5,8 @@
 //   M)) )
 // Records are dequantised to act (bf16 in quantized mode) on the fly; a row without keys gives zeros. Draft blocks use
 // the same operator: all their rows share one range.
+// REQUIRES dim % 32 == 0 for every format (config/ validates head_dim and index_head_dim): kernels work in whole groups
+// of 32 values.
 #pragma once
 #include "ops/op.h"
 
