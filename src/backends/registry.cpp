@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/probe.h"
 #include "base/check.h"
 #include "ops/reference/reference.h"
 
@@ -99,6 +100,12 @@ std::vector<std::string> available_cpu_isas() {
   for (cpu::Isa isa : cpu::kIsas)
     if (cpu::isa_supported(isa)) out.emplace_back(cpu::isa_name(isa));
   return out;
+}
+
+MachineProbe machine_probe(const OpTable& table) {
+  for (cpu::Isa isa : cpu::kIsas)
+    if (table.isa == cpu::isa_name(isa)) return cpu::probe(isa);
+  return cpu::probe(cpu::Isa::kGeneric);  // the reference is plain code
 }
 
 std::vector<std::string> missing_operators(const OpTable& t) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/all.h"
+#include "ops/cost.h"
 
 namespace deepinfer {
 
@@ -27,6 +28,16 @@ Result<OpTable> make_op_table(std::string_view backend);
 std::vector<std::string> compiled_backends();
 // Instruction-set paths of the cpu backend that this processor can run, best last.
 std::vector<std::string> available_cpu_isas();
+// What the machine can do at most on a table's path, measured when called (for benchmarks; one short sample each).
+struct MachineProbe {
+  // bytes/s of reading [data, data + bytes) once with all threads, as fast as this path's loads go.
+  double (*read_bandwidth)(const uint8_t* data, int64_t bytes, ThreadPool& pool);
+  // flop/s (2 a multiply-add) of the unit's instruction on registers with all threads; 0: the path has no such unit.
+  double (*peak_flops)(ops::Unit unit, ThreadPool& pool);
+  const char* (*instruction)(ops::Unit unit);
+};
+MachineProbe machine_probe(const OpTable& table);
+
 // Operators that the table lacks, by name.
 std::vector<std::string> missing_operators(const OpTable& table);
 

@@ -5,6 +5,7 @@
 // clang-format off
 #define DEEPINFER_BENCHMARKS(X) \
   X(engine) \
+  X(ops) \
   X(tokenizer)
 // clang-format on
 

@@ -3,9 +3,10 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 
+#include "backends/bench/bench.h"
+#include "base/aligned_buffer.h"
 #include "base/interrupt.h"
 #include "base/json_writer.h"
 #include "cli/engine_options.h"
@@ -21,22 +22,9 @@ struct Options {
   bool json = false, profile = false;
 };
 
-double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+constexpr int64_t kProfileSteps = 64;
 
-Result<std::vector<int64_t>> parse_list(const char* option, const std::string& text, int64_t low) {
-  std::vector<int64_t> out;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find(',', at), text.size());
-    int64_t v = 0;
-    const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, v);
-    if (error != std::errc() || stop != text.data() + end || v < low)
-      return fail(ErrorCode::kInvalidArgument, "{} {}: expected numbers of at least {}, separated by commas", option,
-                  text, low);
-    out.push_back(v);
-    at = end + 1;
-  }
-  return out;
-}
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 struct Latency {
   double p50, p90, p99;
@@ -120,26 +108,46 @@ class Bench {
     double prefill_s, decode_s;
     int64_t steps;
   };
-  Profile profile(int64_t prompt_len, int64_t steps) {
+  // The same with costs. Times are the medians' stand-in: the fastest of three passes, operator by operator.
+  Profile profile_with_costs(int64_t prompt_len, int64_t steps) {
+    Profile best = profile(prompt_len, steps);
+    auto merge = [](std::vector<Stepper::OpTime>& into, const std::vector<Stepper::OpTime>& from, bool costs) {
+      for (size_t i = 0; i < into.size() && i < from.size(); ++i) {
+        into[i].seconds = std::min(into[i].seconds, from[i].seconds);
+        if (costs) into[i].cost = from[i].cost;
+      }
+    };
+    for (int pass = 0; pass < 3; ++pass) {
+      const bool costs = pass == 2;
+      const Profile p =
+          profile(prompt_len, steps, costs ? Stepper::Profiling::kTimesAndCosts : Stepper::Profiling::kTimes);
+      merge(best.prefill, p.prefill, costs);
+      merge(best.decode, p.decode, costs);
+      if (!costs)
+        best.prefill_s = std::min(best.prefill_s, p.prefill_s), best.decode_s = std::min(best.decode_s, p.decode_s);
+    }
+    return best;
+  }
+  Profile profile(int64_t prompt_len, int64_t steps, Stepper::Profiling what = Stepper::Profiling::kTimes) {
     Sequence s = e_.model().new_sequence();
     const bool room = e_.model().reserve(s, e_.blocks(), prompt_len + steps).has_value();
     Profile p{{}, {}, 0, 0, steps};
     if (!room) return p;
     const auto prompt = random_prompt(prompt_len, e_.config().vocab_size, state_);
     std::vector<int32_t> last(1);
-    e_.stepper().set_profiling(true);
+    e_.stepper().set_profiling(what);
     double start = now_s();
     last[0] = prefill(s, prompt);
     p.prefill_s = now_s() - start;
     p.prefill = e_.stepper().op_times();
-    e_.stepper().set_profiling(true);
+    e_.stepper().set_profiling(what);
     std::vector<Sequence> one;
     one.push_back(std::move(s));
     start = now_s();
     for (int64_t i = 0; i < steps; ++i) decode(one, last);
     p.decode_s = now_s() - start;
     p.decode = e_.stepper().op_times();
-    e_.stepper().set_profiling(false);
+    e_.stepper().set_profiling(Stepper::Profiling::kOff);
     Model::release(one[0], e_.blocks());
     return p;
   }
@@ -183,14 +191,71 @@ class Bench {
   uint64_t state_ = 42;
 };
 
-void print_profile(const char* title, const std::vector<Stepper::OpTime>& ops, double total_s, int64_t steps) {
-  fmt::print("{} ({:.3f} ms a step)\n", title, total_s * 1e3 / static_cast<double>(steps));
-  std::vector<Stepper::OpTime> sorted = ops;
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
-  for (const Stepper::OpTime& t : sorted)
-    fmt::print("  {:<18} {:>5} calls {:>10.1f} us a step {:>6.1f} %\n", t.name, t.calls / steps,
-               t.seconds * 1e6 / static_cast<double>(steps), 100 * t.seconds / total_s);
-}
+// A profile's phase against the machine, measured now: bandwidth of reading as many bytes as a step reads of weights
+// and caches, of sets as large as the activations of a call, and the peak of each unit.
+class Account {
+ public:
+  struct Line {
+    const char* name;
+    int64_t calls;
+    double us, floor_us;
+    const char* bound;
+    ops::Cost cost;
+  };
+  std::vector<Line> lines;  // the longest first
+  double total_us, floor_us = 0, weight_bytes = 0, read_bandwidth = 0;
+
+  Account(const OpTable& table, ThreadPool& pool, const std::vector<Stepper::OpTime>& times, double seconds,
+          int64_t steps)
+      : total_us(seconds * 1e6 / static_cast<double>(steps)) {
+    const double per_step = 1.0 / static_cast<double>(steps);
+    for (const Stepper::OpTime& t : times) weight_bytes += t.cost.weight_bytes * per_step;
+    const MachineProbe probe = machine_probe(table);
+    const bench::BandwidthLadder ladder(table, pool);
+    const size_t set = static_cast<size_t>(std::clamp(weight_bytes, 1e6, 1e9));
+    AlignedBuffer data(set);
+    std::fill(data.data(), data.data() + set, uint8_t{1});
+    std::vector<double> reads;
+    for (int i = 0; i < 7; ++i) reads.push_back(probe.read_bandwidth(data.data(), static_cast<int64_t>(set), pool));
+    std::sort(reads.begin(), reads.end());
+    read_bandwidth = reads[3];
+    double peak[4] = {};
+    for (int u = 1; u < 4; ++u)
+      for (int i = 0; i < 3; ++i) peak[u] = std::max(peak[u], probe.peak_flops(static_cast<ops::Unit>(u), pool));
+    for (const Stepper::OpTime& t : times) {
+      const double calls = static_cast<double>(t.calls);
+      const bench::Floor f = bench::floor_of(t.cost, read_bandwidth, ladder.at(t.cost.io_bytes / calls),
+                                             peak[static_cast<int>(t.cost.unit)]);
+      lines.push_back(
+          {t.name, t.calls / steps, t.seconds * 1e6 * per_step, f.seconds * 1e6 * per_step, f.bound, t.cost});
+      floor_us += f.seconds * 1e6 * per_step;
+    }
+    std::sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.us > b.us; });
+  }
+
+  void print(const std::string& title) const {
+    fmt::print("{}: {:.1f} us, floor {:.1f} us ({:.1f} %), {} of weights at {:.1f} GB/s\n", title, total_us, floor_us,
+               100 * floor_us / total_us, human_bytes(weight_bytes), read_bandwidth * 1e-9);
+    fmt::print("  {:<18} {:>7} {:>11} {:>8} {:>11}  {:<11} {:>8}\n", "operator", "calls", "us", "of step", "floor us",
+               "bound by", "of floor");
+    for (const Line& l : lines)
+      fmt::print("  {:<18} {:>7} {:>11.1f} {:>6.1f} % {:>11.1f}  {:<11} {:>6.1f} %\n", l.name, l.calls, l.us,
+                 100 * l.us / total_us, l.floor_us, l.bound, l.us > 0 ? 100 * l.floor_us / l.us : 0);
+  }
+  void write(JsonWriter& w, const char* name) const {
+    w.key(name).begin_object().field("total_us", total_us).field("floor_us", floor_us);
+    w.field("weight_bytes", weight_bytes).field("read_gb_s", read_bandwidth * 1e-9).key("operators").begin_array();
+    for (const Line& l : lines)
+      w.begin_object()
+          .field("op", l.name)
+          .field("calls", l.calls)
+          .field("us", l.us)
+          .field("floor_us", l.floor_us)
+          .field("bound", l.bound)
+          .end_object();
+    w.end_array().end_object();
+  }
+};
 
 void append(JsonWriter& w, const Run& r) {
   auto lat = [&](const char* name, const Latency& l) {
@@ -208,9 +273,9 @@ void append(JsonWriter& w, const Run& r) {
 
 Result<int> bench(const Options& o) {
   DI_TRY(EngineOptions options, engine_options(o.engine));
-  DI_TRY(const auto prompts, parse_list("--prompt-len", o.prompt_len, 1));
-  DI_TRY(const auto outputs, parse_list("--output-len", o.output_len, 1));
-  DI_TRY(const auto streams, parse_list("--concurrency", o.concurrency, 1));
+  DI_TRY(const auto prompts, parse_integers("--prompt-len", o.prompt_len, 1));
+  DI_TRY(const auto outputs, parse_integers("--output-len", o.output_len, 1));
+  DI_TRY(const auto streams, parse_integers("--concurrency", o.concurrency, 1));
   if (o.requests < 1) return fail(ErrorCode::kInvalidArgument, "--requests {}: expected at least 1", o.requests);
   install_interrupt_handler();
   DI_TRY(std::unique_ptr<Engine> engine, Engine::create(options));
@@ -245,17 +310,11 @@ Result<int> bench(const Options& o) {
       w.end_array();
     }
     if (o.profile) {
-      const auto p = bench.profile(prompts[0], 64);
+      const auto p = bench.profile_with_costs(prompts[0], kProfileSteps);
       w.key("profile").begin_object();
-      for (auto [name, times, steps] :
-           {std::tuple{"prefill_us", &p.prefill, int64_t{1}}, std::tuple{"decode_us", &p.decode, p.steps}}) {
-        w.key(name).begin_object();
-        for (const Stepper::OpTime& t : *times) w.field(t.name, t.seconds * 1e6 / static_cast<double>(steps));
-        w.end_object();
-      }
-      w.field("prefill_total_us", p.prefill_s * 1e6)
-          .field("decode_total_us", p.decode_s * 1e6 / static_cast<double>(p.steps))
-          .end_object();
+      Account(ops, engine->pool(), p.prefill, p.prefill_s, 1).write(w, "prefill");
+      Account(ops, engine->pool(), p.decode, p.decode_s, p.steps).write(w, "decode");
+      w.end_object();
     }
     w.end_object();
     DI_TRY_STATUS(write_stdout(w.str() + "\n"));
@@ -271,9 +330,10 @@ Result<int> bench(const Options& o) {
                r.prompt_len, r.output_len, r.concurrency, r.prefill_tok_s, r.decode_tok_s, r.ttft.p50, r.ttft.p90,
                r.ttft.p99, r.tpot.p50, r.tpot.p90, r.tpot.p99, r.step_overhead_us);
   if (o.profile) {
-    const auto p = bench.profile(prompts[0], 64);
-    print_profile(fmt::format("prefill of {} tokens", prompts[0]).c_str(), p.prefill, p.prefill_s, 1);
-    print_profile(fmt::format("decode behind {} tokens", prompts[0]).c_str(), p.decode, p.decode_s, p.steps);
+    const auto p = bench.profile_with_costs(prompts[0], kProfileSteps);
+    Account(ops, engine->pool(), p.prefill, p.prefill_s, 1).print(fmt::format("prefill of {} tokens", prompts[0]));
+    Account(ops, engine->pool(), p.decode, p.decode_s, p.steps)
+        .print(fmt::format("decode step behind {} tokens", prompts[0]));
   }
   return 0;
 }
@@ -288,7 +348,9 @@ void add_bench_engine(CLI::App& app, CommandContext& context) {
   sub->add_option("--concurrency", o->concurrency, "streams that decode together")->capture_default_str();
   sub->add_option("--requests", o->requests, "requests per setting (at least the streams)")->capture_default_str();
   sub->add_flag("--json", o->json, "one JSON object");
-  sub->add_flag("--profile", o->profile, "also the time of every operator in one prefill and in decode steps");
+  sub->add_flag(
+      "--profile", o->profile,
+      "also the time of every operator in one prefill and in decode steps, against the floor of this machine");
   add_engine_options(*sub, o->engine);
   sub->callback([&context, o] { context.run = [o] { return bench(*o); }; });
 }

@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -58,6 +59,21 @@ Result<int64_t> parse_bytes(const std::string& text) {
   const double bytes = number * factor;
   if (*end || !(bytes >= 0 && bytes < 9e18)) return bad();
   return static_cast<int64_t>(bytes);
+}
+
+Result<std::vector<int64_t>> parse_integers(const char* option, const std::string& text, int64_t low) {
+  std::vector<int64_t> out;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    int64_t v = 0;
+    const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, v);
+    if (error != std::errc() || stop != text.data() + end || v < low)
+      return fail(ErrorCode::kInvalidArgument, "{} {}: expected numbers of at least {}, separated by commas", option,
+                  text, low);
+    out.push_back(v);
+    at = end + 1;
+  }
+  return out;
 }
 
 }  // namespace deepinfer::cli

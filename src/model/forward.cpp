@@ -76,14 +76,14 @@ Stepper::~Stepper() = default;
 
 std::span<const float> Stepper::step(std::span<const StepInput> inputs) { return impl_->step(inputs); }
 
-void Stepper::set_profiling(bool on) {
-  impl_->profiling = on;
+void Stepper::set_profiling(Profiling what) {
+  impl_->profiling = what;
   impl_->times.clear();
 }
 
 std::vector<Stepper::OpTime> Stepper::op_times() const {
   std::vector<OpTime> out;
-  for (const auto& [name, t] : impl_->times) out.push_back({name, t.calls, t.seconds});
+  for (const auto& [name, t] : impl_->times) out.push_back({name, t.calls, t.seconds, t.cost});
   return out;
 }
 

@@ -99,13 +99,16 @@ class Stepper {
   // in order, valid until the next step.
   std::span<const float> step(std::span<const StepInput> inputs);
 
-  // Per-operator times of the steps since the last reset, for profiles (`bench engine --profile`); off by default.
+  // Per-operator times, and on request costs, of the steps since the last set_profiling(), for profiles (`bench engine
+  // --profile`). Counting costs takes time between the operators, so a step's whole time is only right without.
   struct OpTime {
     const char* name;
     int64_t calls;
     double seconds;
+    ops::Cost cost;  // sum of the calls
   };
-  void set_profiling(bool on);
+  enum class Profiling { kOff, kTimes, kTimesAndCosts };
+  void set_profiling(Profiling what);
   std::vector<OpTime> op_times() const;
 
  private:

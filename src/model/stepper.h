@@ -34,10 +34,11 @@ struct Stepper::Impl {
   const int32_t* selected = nullptr;
   const int32_t* num_selected = nullptr;
 
-  bool profiling = false;
+  Profiling profiling = Profiling::kOff;
   struct Timed {
     int64_t calls = 0;
     double seconds = 0;
+    ops::Cost cost;
   };
   std::map<const char*, Timed> times;
 
@@ -45,12 +46,13 @@ struct Stepper::Impl {
   template <typename Params>
   void run(const char* name, void (*op)(const Params&, ops::Context&), const Params& params) {
     scratch.reset();
-    if (!profiling) return op(params, context);
+    if (profiling == Profiling::kOff) return op(params, context);
     const auto t0 = std::chrono::steady_clock::now();
     op(params, context);
     Timed& t = times[name];
     ++t.calls;
     t.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - t0).count();
+    if (profiling == Profiling::kTimesAndCosts) t.cost += ops::cost(params);
   }
 
   std::span<const float> step(std::span<const StepInput> in);

@@ -3,8 +3,8 @@
 //
 // Order of a sum, the same on both paths: the four lanes' partial sums each take their pairs in order of chunk and
 // step, then lanes are added as (0 + 1) + (2 + 3).
-//   direct  up to 4 rows: weights are decoded in registers, two blocks of 16 outputs at a time
-//   tiled   more rows: a block of 16 outputs is decoded into a buffer once, then 6 rows at a time meet it
+//   direct  few rows: weights are decoded in registers, a block of 16 outputs and 4 rows at a time
+//   tiled   many rows: a block of 16 outputs is decoded into a buffer once, then 6 rows at a time meet it
 #include <immintrin.h>
 
 #include <cstring>
@@ -45,7 +45,9 @@ DI_INLINE __m512i scaled(__m512i x, __m512i shift) {
 
 // The quads of a block of outputs. FULL: all rows exist, so a quad is found by its place; the last block of a weight
 // keeps pointers, with its last row repeated. (For 128 or 256 columns setting up pointers took a quarter of the time.)
-template <typename W, int Q, bool FULL>
+constexpr int Q = 4;  // quads of a block
+
+template <typename W, bool FULL>
 struct Block {
   const uint8_t *w, *s;
   int64_t bytes, scale_bytes;
@@ -71,8 +73,8 @@ struct Block {
 
 // One chunk of Q quads for R rows. First all quads are unpacked into a small buffer, then the quads take turns vector
 // by vector: back to back, the sums of one quad would wait 6 cycles for each product.
-template <typename W, int Q, int R, bool MASKED, bool FULL>
-DI_INLINE void direct_chunk(const Block<W, Q, FULL>& block, const uint8_t* const* x, const uint8_t* scale, int64_t k,
+template <typename W, int R, bool MASKED, bool FULL>
+DI_INLINE void direct_chunk(const Block<W, FULL>& block, const uint8_t* const* x, const uint8_t* scale, int64_t k,
                             int64_t c, const uint8_t* ahead, __m128i (*scales)[4], __m512i (*buffer)[Q],
                             __m512 (*acc)[R]) {
   constexpr int V = W::kVectors;
@@ -127,18 +129,18 @@ DI_INLINE void direct_chunk(const Block<W, Q, FULL>& block, const uint8_t* const
   }
 }
 
-// Outputs [o, o + n), n <= 4 Q, for rows row0 .. row0 + R.
-template <typename W, int Q, int R, bool FULL>
+// Outputs [o, o + n), n <= 16, for rows row0 .. row0 + R.
+template <typename W, int R, bool FULL>
 void direct_block(const GemmTask& t, int64_t row0, int64_t o, int64_t n) {
   const int64_t k = t.weight->cols, bytes = W::row_bytes(k), full = bytes / 64, chunks = (bytes + 63) / 64;
-  const Block<W, Q, FULL> block(*t.weight, o, n);
+  const Block<W, FULL> block(*t.weight, o, n);
   const uint8_t* x[R];
   for (int r = 0; r < R; ++r) x[r] = x_row(t, row0 + r);
   const uint8_t* scale = W::kType == DType::kF8E4M3 ? t.weight->scale + o / 32 * ((k + 31) / 32) : nullptr;
-  // The next block is fetched a whole block ahead, line after line: 32 rows read side by side are 32 streams to the
-  // memory, and only a linear walk keeps its pages open. Measured on Zen 5 against 64-byte steps in each row, 512 bytes
-  // ahead: 68-76 % of the read bandwidth (72-87 % while neighbours held that to 50 GB/s) instead of 42-78 % (FP4
-  // 2304x5120, 5120x2304, FP8 32768x1280, 5120x8192, 2 threads, 2026-12-01).
+  // The next block is fetched a whole block ahead, line after line: 16 rows read side by side are 16 streams to the
+  // memory, and only a linear walk keeps its pages open. Blocks of 32 rows were slower everywhere, most on an idle
+  // memory (83 GB/s read): FP4 2304x5120 65 instead of 40 GB/s, FP8 32768x1280 61 instead of 45 (`bench ops --op linear
+  // --rows 1`, Zen 5, 2 threads, 2026-12-01).
   const uint8_t* ahead = o + n < t.out_end ? block.w + n * bytes : t.next ? t.next : block.w;
   const uint8_t* scale_ahead = block.s + (o + n < t.out_end ? n * (k / 32) : 0);
   __m128i scales[Q][4];
@@ -156,37 +158,45 @@ void direct_block(const GemmTask& t, int64_t row0, int64_t o, int64_t n) {
           _mm_prefetch(reinterpret_cast<const char*>(scale_ahead + (c * Q + i * 4) * 16), _MM_HINT_T0);
       }
     if (c < full)
-      direct_chunk<W, Q, R, false, FULL>(block, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
+      direct_chunk<W, R, false, FULL>(block, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
     else
-      direct_chunk<W, Q, R, true, FULL>(block, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
+      direct_chunk<W, R, true, FULL>(block, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
   }
 #pragma GCC unroll 4
-  for (int r = 0; r < R; ++r) {
-    store16(t, row0 + r, o, n, sum_lanes(acc[0][r], acc[1][r], acc[2][r], acc[3][r]));
-    if constexpr (Q == 8)
-      if (n > 16) store16(t, row0 + r, o + 16, n - 16, sum_lanes(acc[4][r], acc[5][r], acc[6][r], acc[7][r]));
-  }
+  for (int r = 0; r < R; ++r) store16(t, row0 + r, o, n, sum_lanes(acc[0][r], acc[1][r], acc[2][r], acc[3][r]));
 }
 
 template <typename W, int R>
-void direct(const GemmTask& t, int64_t row0) {
-  // Eight quads at once hide the 6 cycles of vdpbf16ps; with more rows there are chains enough and registers are short.
-  // Half as many where 32 weight rows pass 160 KiB, because two blocks should stay in L2 beside the activations (FP8
-  // 5120x8192: 71 % instead of 65 % of the read bandwidth, Zen 5, 2026-12-01). Blocks end at multiples of 32 weight
-  // rows: one FP8 scale row each.
-  const int64_t kOutputs = R <= 2 && W::row_bytes(t.weight->cols) <= 5120 ? 32 : 16;
+DI_INLINE void direct_rows(const GemmTask& t, int64_t row0, int64_t o, int64_t n) {
+  if (n == 16)
+    direct_block<W, R, true>(t, row0, o, n);
+  else
+    direct_block<W, R, false>(t, row0, o, n);
+}
+
+// Rows in equal groups of at most 4; the second group finds the block in a near cache.
+template <typename W>
+void direct(const GemmTask& t) {
+  const int64_t groups = (t.rows + 3) / 4;
+  // Blocks end at multiples of 16 weight rows, so that each meets one FP8 scale row.
   for (int64_t o = t.out_begin; o < t.out_end;) {
-    int64_t n = kOutputs - o % kOutputs;
-    if (n > t.out_end - o) n = t.out_end - o;
-    constexpr int kWide = R <= 2 ? R : 1;
-    if (n == 32)
-      direct_block<W, 8, kWide, true>(t, row0, o, n);
-    else if (n > 16)
-      direct_block<W, 8, kWide, false>(t, row0, o, n);
-    else if (n == 16)
-      direct_block<W, 4, R, true>(t, row0, o, n);
-    else
-      direct_block<W, 4, R, false>(t, row0, o, n);
+    const int64_t n = t.out_end - o < 16 - o % 16 ? t.out_end - o : 16 - o % 16;
+    for (int64_t g = 0; g < groups; ++g) {
+      const int64_t r = t.rows * g / groups;
+      switch (t.rows * (g + 1) / groups - r) {
+        case 1:
+          direct_rows<W, 1>(t, r, o, n);
+          break;
+        case 2:
+          direct_rows<W, 2>(t, r, o, n);
+          break;
+        case 3:
+          direct_rows<W, 3>(t, r, o, n);
+          break;
+        default:
+          direct_rows<W, 4>(t, r, o, n);
+      }
+    }
     o += n;
   }
 }
@@ -289,8 +299,7 @@ void tiled(const GemmTask& t) {
   const int64_t k = t.weight->cols, vectors = vectors_of(W::kType, k);
   const int64_t groups = (t.rows + kMicroRows - 1) / kMicroRows;
   for (int64_t o = t.out_begin; o < t.out_end;) {
-    int64_t n = 16 - o % 16;  // blocks end at multiples of 16 weight rows: one FP8 scale row each
-    if (n > t.out_end - o) n = t.out_end - o;
+    const int64_t n = t.out_end - o < 16 - o % 16 ? t.out_end - o : 16 - o % 16;
     __mmask16 nan = 0;
     if (decode_block<W>(t, o, n, t.tile))
       for (int64_t i = 0; i < n; ++i)
@@ -322,22 +331,19 @@ void tiled(const GemmTask& t) {
   }
 }
 
+// Rows up to which decoding again for every 4 of them beats decoding into a tile: measured where both take equally long
+// (`bench ops --op linear --rows 5,8,12,16,20`, Zen 5, 2026-12-01: FP4 above 20, FP8 between 10 and 20, bf16 16).
+template <typename W>
+constexpr int64_t kDirectRows = W::kType == DType::kF4E2M1x2 ? 20
+                                : W::kType == DType::kF8E4M3 ? 12
+                                                             : 16;
+
 template <typename W>
 void gemm_of(const GemmTask& t) {
-  switch (t.rows) {
-    case 0:
-      return;
-    case 1:
-      return direct<W, 1>(t, 0);
-    case 2:
-      return direct<W, 2>(t, 0);
-    case 3:
-      return direct<W, 3>(t, 0);
-    case 4:
-      return direct<W, 4>(t, 0);
-    default:
-      return tiled<W>(t);
-  }
+  if (t.rows <= kDirectRows<W>)
+    direct<W>(t);
+  else
+    tiled<W>(t);
 }
 
 void gemm(const GemmTask& t) {
