@@ -1,8 +1,11 @@
 // Entry of the `deepinfer` binary: parses the command line, runs one command, maps its result to the exit code (spec:
 // cli.md). A new command is one file cmd_<name>.cpp and one line in DEEPINFER_COMMANDS below.
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <iostream>
 #include <new>
 
 #include "base/interrupt.h"
@@ -42,6 +45,15 @@ int report(const std::string& message, int code) {
   return code;
 }
 
+// What a command left in the buffer must have reached its reader, whichever way it was printed.
+int finish(int code) {
+  errno = 0;
+  const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
+  std::cout.flush();
+  if (written && std::cout) return code;
+  return report(fmt::format("stdout: cannot write: {}", errno ? std::strerror(errno) : "an earlier write failed"), 1);
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"deepinfer: runs DeepSeek-V4.1 checkpoints", "deepinfer"};
   CommandContext context;
@@ -54,7 +66,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version
-    return app.exit(e);
+    return finish(app.exit(e));
   } catch (const CLI::ParseError& e) {
     std::string command;
     for (const CLI::App* sub : app.get_subcommands()) command += sub->get_name() + " ";
@@ -62,7 +74,7 @@ int run(int argc, char** argv) {
   }
   if (!context.run) return report("no command given (see deepinfer --help)", 2);
   const Result<int> result = context.run();
-  if (result) return *result;
+  if (result) return finish(*result);
   const int stopped = result.error().code == ErrorCode::kCancelled ? interrupted() : 0;
   return report(result.error().message, stopped ? 128 + stopped : exit_code(result.error().code));
 }
