@@ -180,6 +180,11 @@ void ThreadPool::dispatch(Task task, void* arg) {
   if (sleepers_.load(std::memory_order_seq_cst) != 0) futex_wake_all(&generation_);
   inside_ = true;
   task(arg, 0, num_threads_);
+  for (int i = 1; i < num_threads_; ++i)
+    if (begin(i, generation)) {
+      task(arg, i, num_threads_);
+      workers_[i].done.store(generation, std::memory_order_relaxed);
+    }
   inside_ = false;
   for (int i = 1; i < num_threads_; ++i) {
     int spins = 0;
@@ -190,6 +195,14 @@ void ThreadPool::dispatch(Task task, void* arg) {
         sched_yield();
     }
   }
+}
+
+// Whether this thread is the one to run that share. A worker that comes late finds a later number and leaves it alone.
+bool ThreadPool::begin(int share, uint32_t generation) {
+  uint32_t before = generation - 1;
+  std::atomic<uint32_t>& begun = workers_[share].begun;
+  return begun.load(std::memory_order_relaxed) == before &&
+         begun.compare_exchange_strong(before, generation, std::memory_order_acq_rel, std::memory_order_relaxed);
 }
 
 void ThreadPool::work(int thread) {
@@ -209,6 +222,7 @@ void ThreadPool::work(int thread) {
     }
     seen = now;
     if (stop_.load(std::memory_order_relaxed)) return;
+    if (!begin(thread, now)) continue;  // the caller was faster
     task_(arg_, thread, num_threads_);
     workers_[thread].done.store(now, std::memory_order_release);
   }

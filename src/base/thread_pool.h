@@ -1,5 +1,8 @@
-// Threads for operators. run(f) calls f(thread, num_threads) once on every thread and returns when all are done; the
-// caller is thread 0. What the threads wrote before f returned is visible to the caller after run().
+// Threads for operators. run(f) calls f(share, num_threads) once for every share 0 .. num_threads - 1 and returns when
+// all are done; what f wrote is visible to the caller after run(). Share 0 runs on the caller, share i on worker i, or
+// on the caller too if worker i has not begun it by then: a worker that the system has taken off its processor (other
+// work on the machine) costs its share of the work, not a time slice of milliseconds. So f must not wait for another
+// share.
 //
 // A decode step dispatches hundreds of times, so workers spin for a while after their last task and only then park on a
 // futex. Dispatch plus join of two threads while they spin: 76 ns at best, 94 ns median (2-core AMD EPYC Zen 5,
@@ -40,7 +43,7 @@ class ThreadPool {
 
   int num_threads() const { return num_threads_; }
 
-  // f(int thread, int num_threads). Must not throw.
+  // f(int share, int num_threads). Must not throw.
   template <typename F>
   void run(F&& f) {
     using Fn = std::remove_reference_t<F>;
@@ -73,11 +76,15 @@ class ThreadPool {
  private:
   using Task = void (*)(void*, int, int);
   struct alignas(64) Worker {
-    std::atomic<uint32_t> done{0};  // last finished generation
+    // Last generation whose share was begun, by the worker or by the caller. Goes up by one at a time: whoever moves it
+    // from g - 1 to g runs the share, and the caller leaves generation g only when it is done.
+    std::atomic<uint32_t> begun{0};
+    std::atomic<uint32_t> done{0};  // last generation that the worker itself finished
     std::thread thread;
   };
 
   void dispatch(Task task, void* arg);
+  bool begin(int share, uint32_t generation);
   void work(int thread);
 
   int num_threads_;  // fixed once constructed

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -20,7 +21,19 @@
 namespace deepinfer {
 namespace {
 
-TEST(ThreadPool, RunCallsEveryThreadOnceAndTheCallerIsThreadZero) {
+// Share 0 keeps the caller busy until the workers have surely begun theirs.
+template <typename F>
+void run_on_workers(ThreadPool& pool, const F& f) {
+  std::atomic<int> begun{1};
+  pool.run([&](int share, int n) {
+    f(share, n);
+    begun.fetch_add(share != 0);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (share == 0 && begun.load() < n && std::chrono::steady_clock::now() < until) std::this_thread::yield();
+  });
+}
+
+TEST(ThreadPool, RunCallsEveryShareOnceAndTheCallerHasShareZero) {
   for (int threads : {1, 2, 3, 4, 8}) {
     ThreadPool pool(threads);
     ASSERT_EQ(pool.num_threads(), threads);
@@ -29,16 +42,45 @@ TEST(ThreadPool, RunCallsEveryThreadOnceAndTheCallerIsThreadZero) {
       // Plain ints: what workers write must be visible after run() without atomics (the thread sanitizer checks it).
       std::vector<int> calls(static_cast<size_t>(threads), 0);
       std::vector<std::thread::id> ids(static_cast<size_t>(threads));
-      pool.run([&](int thread, int n) {
+      pool.run([&](int share, int n) {
         EXPECT_EQ(n, threads);
-        ++calls[static_cast<size_t>(thread)];
-        ids[static_cast<size_t>(thread)] = std::this_thread::get_id();
+        ++calls[static_cast<size_t>(share)];
+        ids[static_cast<size_t>(share)] = std::this_thread::get_id();
       });
       ASSERT_EQ(calls, std::vector<int>(static_cast<size_t>(threads), 1));
       ASSERT_EQ(ids[0], caller);
-      ASSERT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), static_cast<size_t>(threads));
     }
+    std::vector<std::thread::id> ids(static_cast<size_t>(threads));
+    run_on_workers(pool, [&](int share, int) { ids[static_cast<size_t>(share)] = std::this_thread::get_id(); });
+    EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), static_cast<size_t>(threads));
   }
+}
+
+// Shares move between workers and caller at every moment of a dispatch; each must still run exactly once.
+TEST(ThreadPool, WhileOtherWorkTakesTheProcessorsEveryShareRunsOnce) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i)
+    others.emplace_back([&] {
+      while (!stop.load(std::memory_order_relaxed)) {
+      }
+    });
+  for (int threads : {2, 5}) {
+    ThreadPool pool(threads);
+    std::vector<int64_t> count(static_cast<size_t>(threads) * 8, 0);
+    std::vector<std::set<std::thread::id>> ran(static_cast<size_t>(threads));
+    int rounds = 0;
+    const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(700);
+    for (; rounds < 20000 && std::chrono::steady_clock::now() < until; ++rounds)
+      pool.run([&](int share, int) {
+        ++count[static_cast<size_t>(share) * 8];
+        ran[static_cast<size_t>(share)].insert(std::this_thread::get_id());
+      });
+    for (int t = 0; t < threads; ++t) EXPECT_EQ(count[static_cast<size_t>(t) * 8], rounds);
+    for (const auto& threads_of_share : ran) EXPECT_LE(threads_of_share.size(), 2u);
+  }
+  stop = true;
+  for (std::thread& t : others) t.join();
 }
 
 TEST(ThreadPool, WorkersWakeAfterTheyHaveParked) {
@@ -113,7 +155,7 @@ TEST(ThreadPool, ParallelForCoversEveryItemOnceInTheSameContiguousRangesEachTime
   }
 }
 
-TEST(ThreadPool, ARunInsideARunExecutesInlineOnEveryThread) {
+TEST(ThreadPool, ARunInsideARunExecutesInline) {
   ThreadPool pool(3), other(2);
   std::vector<int> inner(3, 0), items(3, 0);
   pool.run([&](int outer, int) {
@@ -153,7 +195,8 @@ TEST(ThreadPool, WorkersArePinnedToDifferentProcessorsOnlyWhenThereAreEnough) {
   const int cpus = CPU_COUNT(&mine);
   auto masks = [](ThreadPool& pool) {
     std::vector<cpu_set_t> out(static_cast<size_t>(pool.num_threads()));
-    pool.run([&](int thread, int) { sched_getaffinity(0, sizeof(cpu_set_t), &out[static_cast<size_t>(thread)]); });
+    run_on_workers(pool,
+                   [&](int share, int) { sched_getaffinity(0, sizeof(cpu_set_t), &out[static_cast<size_t>(share)]); });
     return out;
   };
   const int threads = std::min(cpus, default_thread_count());

@@ -1,13 +1,9 @@
 // moe: (token, expert) pairs sorted by expert, so that each chosen expert's weights are read once for all its tokens.
 //   phase 1  h = act(silu(w1 x) * (w3 x) * weight), prepared for w2; threads share the pieces of (expert, 128 channels)
 //   phase 2  every thread owns columns of the output and adds w2 h of the experts in ascending id, the shared one last
-// One dispatch with a barrier between the phases (many rows are prepared by a dispatch of their own in front). A
-// token's sums depend on its own experts only. Memory: h of all pairs and a few columns a thread; nothing as large as
-// [pairs, D].
-#include <sched.h>
-
+// One dispatch a phase (many rows are prepared by a dispatch of their own in front). A token's sums depend on its own
+// experts only. Memory: h of all pairs and a few columns a thread; nothing as large as [pairs, D].
 #include <algorithm>
-#include <atomic>
 
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/linear.h"
@@ -27,7 +23,7 @@ constexpr int64_t kUnit = 64;
 constexpr int64_t kTokens = 1024;
 // Values prepared by the caller alone: 4096 take about 350 ns (Zen 5, 2026-12-01).
 constexpr int64_t kPrepareInline = 4096;
-// Estimated cycles of phase 1 below which one thread does everything: dispatch, barrier and join take about 800 cycles.
+// Estimated cycles of phase 1 below which one thread does everything: two dispatches and joins take about 800 cycles.
 constexpr int64_t kInlineCycles = 2000;
 
 struct Prepared {
@@ -62,21 +58,6 @@ struct Own {
   float *a, *b;  // [rows of a product, channels] kResults at most
   float* sums;   // [tokens, columns]
   uint8_t* tile;
-};
-
-class Barrier {
- public:
-  void wait(int threads) {
-    arrived_.fetch_add(1, std::memory_order_acq_rel);
-    for (int spins = 0; arrived_.load(std::memory_order_acquire) < threads; ++spins)
-      if (spins < 4000)
-        __builtin_ia32_pause();
-      else
-        sched_yield();
-  }
-
- private:
-  std::atomic<int> arrived_{0};
 };
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -256,24 +237,30 @@ void run(const ops::MoeParams& p, ops::Context& ctx) {
   const int64_t own_bytes = (2 * results + tokens * job.columns) * 4 + tile;
   const int64_t own_stride = ceil_div(own_bytes, 4096) * 4096;  // threads never share a page
   uint8_t* memory = scratch.alloc<uint8_t>(own_stride * threads);
-  Barrier barrier;
-  auto work = [&](int thread, int n) {
-    Own own;
-    own.a = reinterpret_cast<float*>(memory + own_stride * thread);
-    own.b = own.a + results;
-    own.sums = own.b + results;
-    own.tile = reinterpret_cast<uint8_t*>(own.sums + tokens * job.columns);
-    hidden_share(job, job.total * thread / n, job.total * (thread + 1) / n, own);
-    barrier.wait(n);
+  auto own = [&](int thread) {
+    Own o;
+    o.a = reinterpret_cast<float*>(memory + own_stride * thread);
+    o.b = o.a + results;
+    o.sums = o.b + results;
+    o.tile = reinterpret_cast<uint8_t*>(o.sums + tokens * job.columns);
+    return o;
+  };
+  auto hidden_part = [&](int thread, int n) {
+    hidden_share(job, job.total * thread / n, job.total * (thread + 1) / n, own(thread));
+  };
+  auto output_part = [&](int thread, int n) {
     // Columns in steps of 32, the height of an FP8 scale block.
     const int64_t steps = ceil_div(job.d, 32), begin = steps * thread / n * 32,
                   end = std::min(job.d, steps * (thread + 1) / n * 32);
-    for (int64_t c = begin; c < end; c += job.columns) output_unit(job, c, std::min(job.columns, end - c), own);
+    for (int64_t c = begin; c < end; c += job.columns) output_unit(job, c, std::min(job.columns, end - c), own(thread));
   };
-  if (threads == 1)
-    work(0, 1);
-  else
-    ctx.pool->run(work);
+  if (threads == 1) {
+    hidden_part(0, 1);
+    output_part(0, 1);
+  } else {
+    ctx.pool->run(hidden_part);
+    ctx.pool->run(output_part);
+  }
 }
 
 }  // namespace
