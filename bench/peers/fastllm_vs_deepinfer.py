@@ -4,7 +4,7 @@
     python3 bench/peers/fastllm_vs_deepinfer.py --bin build/release/deepinfer [--model models/v41-small] [--rounds 3] [--peer ../shared/peers/ftllm_bench.py]
 
 The peer script (../shared/peers/ftllm_bench.py) installs the package into a virtual environment in the temporary folder. Prints a table with medians, spreads and
-ratios, then one JSON line. Threads: 2 for both, unless the peer is faster with another count (it reports its own best).
+ratios, then one JSON line. Ours runs with 2 threads; the peer with 1 and with 2, and its better figure counts (two of its threads spin against each other on busy machines).
 """
 import argparse
 import json
@@ -20,6 +20,7 @@ ap.add_argument("--model", default=str(ROOT / "models/v41-small"))
 ap.add_argument("--peer", default=str(ROOT / "../shared/peers/ftllm_bench.py"))
 ap.add_argument("--rounds", type=int, default=3)
 ap.add_argument("--threads", default="2")
+ap.add_argument("--peer-threads", default="1,2", help="the peer runs with each of these and its best figure counts")
 ap.add_argument("--prefill", default="128,512,2048")
 a = ap.parse_args()
 if not Path(a.peer).exists():
@@ -46,7 +47,15 @@ def ours():
 
 
 def peer():
-    r = run([sys.executable, a.peer, a.model, "--threads", a.threads, "--prefill", a.prefill, "--reps", "1"])
+    best = {}
+    for threads in a.peer_threads.split(","):
+        for k, v in peer_with(threads).items():
+            best[k] = max(v, best.get(k, 0))
+    return best
+
+
+def peer_with(threads):
+    r = run([sys.executable, a.peer, a.model, "--threads", threads, "--prefill", a.prefill, "--reps", "1"])
     out = {}
     for n in lengths:
         for key in (f"prefill_{n}_tok_s", f"prefill{n}_tok_s"):

@@ -45,9 +45,8 @@ DI_INLINE __m512i scaled(__m512i x, __m512i shift) {
 
 // The quads of a block of outputs. FULL: all rows exist, so a quad is found by its place; the last block of a weight
 // keeps pointers, with its last row repeated. (For 128 or 256 columns setting up pointers took a quarter of the time.)
-constexpr int Q = 4;  // quads of a block
-
-template <typename W, bool FULL>
+// Q quads, 4 or 8.
+template <typename W, int Q, bool FULL>
 struct Block {
   const uint8_t *w, *s;
   int64_t bytes, scale_bytes;
@@ -73,8 +72,8 @@ struct Block {
 
 // One chunk of Q quads for R rows. First all quads are unpacked into a small buffer, then the quads take turns vector
 // by vector: back to back, the sums of one quad would wait 6 cycles for each product.
-template <typename W, int R, bool MASKED, bool FULL>
-DI_INLINE void direct_chunk(const Block<W, FULL>& block, const uint8_t* const* x, const uint8_t* scale, int64_t k,
+template <typename W, int Q, int R, bool MASKED, bool FULL>
+DI_INLINE void direct_chunk(const Block<W, Q, FULL>& block, const uint8_t* const* x, const uint8_t* scale, int64_t k,
                             int64_t c, const uint8_t* ahead, __m128i (*scales)[4], __m512i (*buffer)[Q],
                             __m512 (*acc)[R]) {
   constexpr int V = W::kVectors;
@@ -129,16 +128,16 @@ DI_INLINE void direct_chunk(const Block<W, FULL>& block, const uint8_t* const* x
   }
 }
 
-// Outputs [o, o + n), n <= 16, for rows row0 .. row0 + R.
-template <typename W, int R, bool FULL>
+// Outputs [o, o + n), n <= 4 Q, for rows row0 .. row0 + R.
+template <typename W, int Q, int R, bool FULL>
 void direct_block(const GemmTask& t, int64_t row0, int64_t o, int64_t n) {
   const int64_t k = t.weight->cols, bytes = W::row_bytes(k), full = bytes / 64, chunks = (bytes + 63) / 64;
-  const Block<W, FULL> block(*t.weight, o, n);
+  const Block<W, Q, FULL> block(*t.weight, o, n);
   const uint8_t* x[R];
   for (int r = 0; r < R; ++r) x[r] = x_row(t, row0 + r);
   const uint8_t* scale = W::kType == DType::kF8E4M3 ? t.weight->scale + o / 32 * ((k + 31) / 32) : nullptr;
   // The next block is fetched a whole block ahead, line after line: 16 rows read side by side are 16 streams to the
-  // memory, and only a linear walk keeps its pages open. Blocks of 32 rows were slower everywhere, most on an idle
+  // memory, and only a linear walk keeps its pages open. Blocks of 32 long rows were slower, most on an idle
   // memory (83 GB/s read): FP4 2304x5120 65 instead of 40 GB/s, FP8 32768x1280 61 instead of 45 (`bench ops --op linear
   // --rows 1`, Zen 5, 2 threads, 2026-12-01).
   const uint8_t* ahead = o + n < t.out_end ? block.w + n * bytes : t.next ? t.next : block.w;
@@ -158,29 +157,41 @@ void direct_block(const GemmTask& t, int64_t row0, int64_t o, int64_t n) {
           _mm_prefetch(reinterpret_cast<const char*>(scale_ahead + (c * Q + i * 4) * 16), _MM_HINT_T0);
       }
     if (c < full)
-      direct_chunk<W, R, false, FULL>(block, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
+      direct_chunk<W, Q, R, false, FULL>(block, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
     else
-      direct_chunk<W, R, true, FULL>(block, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
+      direct_chunk<W, Q, R, true, FULL>(block, x, scale, k, c, ahead + c * (Q * 4 * 64), scales, buffer, acc);
   }
 #pragma GCC unroll 4
-  for (int r = 0; r < R; ++r) store16(t, row0 + r, o, n, sum_lanes(acc[0][r], acc[1][r], acc[2][r], acc[3][r]));
+  for (int r = 0; r < R; ++r) {
+    store16(t, row0 + r, o, n, sum_lanes(acc[0][r], acc[1][r], acc[2][r], acc[3][r]));
+    if constexpr (Q == 8)
+      if (n > 16) store16(t, row0 + r, o + 16, n - 16, sum_lanes(acc[4][r], acc[5][r], acc[6][r], acc[7][r]));
+  }
 }
 
 template <typename W, int R>
 DI_INLINE void direct_rows(const GemmTask& t, int64_t row0, int64_t o, int64_t n) {
-  if (n == 16)
-    direct_block<W, R, true>(t, row0, o, n);
+  constexpr int kWide = R <= 2 ? R : 1;  // more rows take 16 outputs at a time
+  if (n == 32)
+    direct_block<W, 8, kWide, true>(t, row0, o, n);
+  else if (n > 16)
+    direct_block<W, 8, kWide, false>(t, row0, o, n);
+  else if (n == 16)
+    direct_block<W, 4, R, true>(t, row0, o, n);
   else
-    direct_block<W, R, false>(t, row0, o, n);
+    direct_block<W, 4, R, false>(t, row0, o, n);
 }
 
 // Rows in equal groups of at most 4; the second group finds the block in a near cache.
 template <typename W>
 void direct(const GemmTask& t) {
   const int64_t groups = (t.rows + 3) / 4;
-  // Blocks end at multiples of 16 weight rows, so that each meets one FP8 scale row.
+  // Eight quads hide the latency of vdpbf16ps that four do not (FP8 128x256 4.4 instead of 5.3 cycles for 64 bytes, FP4
+  // 6.4 instead of 8, Zen 5, 2026-12-01), as long as this block and the next stay in L1. Blocks end at multiples of
+  // their height, so that each meets one FP8 scale row.
+  const int64_t outputs = t.rows <= 2 && W::row_bytes(t.weight->cols) <= 512 ? 32 : 16;
   for (int64_t o = t.out_begin; o < t.out_end;) {
-    const int64_t n = t.out_end - o < 16 - o % 16 ? t.out_end - o : 16 - o % 16;
+    const int64_t n = t.out_end - o < outputs - o % outputs ? t.out_end - o : outputs - o % outputs;
     for (int64_t g = 0; g < groups; ++g) {
       const int64_t r = t.rows * g / groups;
       switch (t.rows * (g + 1) / groups - r) {
