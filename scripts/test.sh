@@ -28,7 +28,7 @@ part() {
 # units PRESET: ctest of a build; every test counts.
 units() {
   local preset=$1 start=$SECONDS
-  (cd "build/$preset" && ctest -j2 --timeout 900 --output-on-failure) >"$log" 2>&1
+  (cd "build/$preset" && ctest -j2 --timeout 2400 --output-on-failure) >"$log" 2>&1
   local rc=$? line
   line=$(grep -E 'tests passed, [0-9]+ tests failed out of [0-9]+' "$log" | tail -1)
   local bad total

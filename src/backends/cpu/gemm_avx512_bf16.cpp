@@ -140,7 +140,9 @@ void direct_block(const GemmTask& t, int64_t row0, int64_t o, int64_t n) {
   // memory, and only a linear walk keeps its pages open. Blocks of 32 long rows were slower, most on an idle
   // memory (83 GB/s read): FP4 2304x5120 65 instead of 40 GB/s, FP8 32768x1280 61 instead of 45 (`bench ops --op linear
   // --rows 1`, Zen 5, 2 threads, 2026-12-01).
-  const uint8_t* ahead = o + n < t.out_end ? block.w + n * bytes : t.next ? t.next : block.w;
+  // Short rows are fetched further ahead: 2 KiB pass in fewer cycles than the last-level cache takes to answer.
+  const int64_t distance = n * bytes < 4096 ? 4096 : n * bytes, beyond = distance - (t.out_end - o) * bytes;
+  const uint8_t* ahead = beyond < 0 ? block.w + distance : t.next ? t.next + beyond : block.w;
   const uint8_t* scale_ahead = block.s + (o + n < t.out_end ? n * (k / 32) : 0);
   __m128i scales[Q][4];
   __m512i buffer[5][Q];

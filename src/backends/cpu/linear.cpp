@@ -91,8 +91,11 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
   else
     ctx.pool->parallel_for(rows, 1, prepare_rows);
 
-  // Outputs [begin, end) of a part, cut at group borders.
-  auto outputs = [&](int i, int64_t begin, int64_t end, uint8_t* scratch) {
+  auto weight_row = [&](int i, int64_t row) {
+    return static_cast<const uint8_t*>(p.parts[i].weight.data) + weight_bytes(p.parts[i].weight, row);
+  };
+  // Outputs [begin, end) of a part, cut at group borders; `after`: weights that this thread reads next, if known.
+  auto outputs = [&](int i, int64_t begin, int64_t end, uint8_t* scratch, const uint8_t* after) {
     const ops::LinearParams::Part& part = p.parts[i];
     const Prepared& q = prepared[of_part[i]];
     const int64_t per_group = part.weight.rows / part.groups;
@@ -110,15 +113,15 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
       t.out_bf16 = part.out.dtype == DType::kBF16;
       t.accumulate = part.accumulate;
       t.tile = scratch;
-      if (stop < part.weight.rows)
-        t.next = static_cast<const uint8_t*>(part.weight.data) + weight_bytes(part.weight, stop);
+      t.next = stop < end ? weight_row(i, stop) : after;
       q.kernels->gemm(t);
       o = stop;
     }
   };
 
   if (threads == 1 || work < kInlineCycles) {
-    for (int i = 0; i < p.num_parts; ++i) outputs(i, 0, p.parts[i].weight.rows, tiles);
+    for (int i = 0; i < p.num_parts; ++i)
+      outputs(i, 0, p.parts[i].weight.rows, tiles, i + 1 < p.num_parts ? weight_row(i + 1, 0) : nullptr);
     return;
   }
   // Units of all parts in one line, handed out in order; a unit's cost is its weight rows, so big parts come in many
@@ -136,7 +139,7 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
     }
     ctx.pool->run([&](int thread, int n) {
       const int64_t low = total * thread / n, high = total * (thread + 1) / n;
-      int64_t at = 0;
+      int64_t at = 0, first[ops::LinearParams::kMaxParts], last[ops::LinearParams::kMaxParts];
       for (int i = 0; i < p.num_parts; ++i) {
         const int64_t part_rows = p.parts[i].weight.rows, part_cost = cost[i] * part_rows;
         // Cut points are rounded to whole units; both neighbours round alike.
@@ -144,9 +147,14 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
           const int64_t row = std::clamp<int64_t>((share - at) / cost[i], 0, part_rows);
           return row == part_rows ? row : row / kUnit * kUnit;
         };
-        const int64_t begin = low <= at ? 0 : cut(low), end = high >= at + part_cost ? part_rows : cut(high);
-        if (begin < end) outputs(i, begin, end, tiles + tile * thread);
+        first[i] = low <= at ? 0 : cut(low);
+        last[i] = high >= at + part_cost ? part_rows : cut(high);
         at += part_cost;
+      }
+      for (int i = 0; i < p.num_parts; ++i) {
+        if (first[i] >= last[i]) continue;
+        const bool more = i + 1 < p.num_parts && first[i + 1] < last[i + 1];
+        outputs(i, first[i], last[i], tiles + tile * thread, more ? weight_row(i + 1, first[i + 1]) : nullptr);
       }
     });
     return;
@@ -166,7 +174,8 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
         int i = 0;
         while (u >= first_unit[i + 1]) ++i;
         const int64_t begin = (u - first_unit[i]) * kUnit;
-        outputs(i, begin, std::min(begin + kUnit, p.parts[i].weight.rows), tiles + tile * thread);
+        const int64_t end = std::min(begin + kUnit, p.parts[i].weight.rows);
+        outputs(i, begin, end, tiles + tile * thread, end < p.parts[i].weight.rows ? weight_row(i, end) : nullptr);
       }
     }
   });
