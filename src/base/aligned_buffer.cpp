@@ -4,8 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
-
-#include "base/check.h"
+#include <new>
 
 namespace deepinfer {
 namespace {
@@ -17,13 +16,13 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : size_(bytes) {
   if (bytes == 0) return;
   if (bytes >= kMapFrom) {
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    DI_CHECK(p != MAP_FAILED, "out of memory: {} bytes", bytes);
+    if (p == MAP_FAILED) throw std::bad_alloc();
     madvise(p, bytes, MADV_HUGEPAGE);
     data_ = static_cast<uint8_t*>(p);
     return;
   }
   void* p = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-  DI_CHECK(p != nullptr, "out of memory: {} bytes", bytes);
+  if (p == nullptr) throw std::bad_alloc();
   std::memset(p, 0, bytes);
   data_ = static_cast<uint8_t*>(p);
 }

@@ -1,5 +1,5 @@
 // Owning byte buffer, 64-byte aligned, zeroed, move only. Large ones come straight from the system (committed on first
-// touch).
+// touch). Throws std::bad_alloc where there is no memory, as the standard containers do.
 #pragma once
 #include <cstddef>
 #include <cstdint>

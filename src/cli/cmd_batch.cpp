@@ -141,7 +141,8 @@ void append_output(JsonWriter& w, const Output& o, bool with_logprobs) {
 Result<int> batch(const Options& o) {
   DI_TRY(EngineOptions options, engine_options(o.engine));
   if (o.resume && o.out == "-") return fail(ErrorCode::kInvalidArgument, "--resume needs OUT to be a file");
-  if (o.in != "-" && o.in == o.out) return fail(ErrorCode::kInvalidArgument, "IN and OUT are the same file {}", o.in);
+  if (o.in != "-" && o.out != "-" && same_file(o.in, o.out))
+    return fail(ErrorCode::kInvalidArgument, "IN {} and OUT {} are the same file; name another OUT", o.in, o.out);
   install_interrupt_handler();
   DI_TRY(JsonlReader reader, JsonlReader::open(o.in));
   DI_TRY(std::unique_ptr<Engine> engine, Engine::create(options));

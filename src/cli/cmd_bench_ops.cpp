@@ -1,5 +1,7 @@
 // `deepinfer bench ops`: every operator at a model's shapes against the ceilings measured in the same run
 // (backends/bench/bench.h says how).
+#include <unistd.h>
+
 #include "backends/bench/bench.h"
 #include "base/interrupt.h"
 #include "base/json_writer.h"
@@ -38,8 +40,10 @@ Result<int> bench_ops(Options o) {
     return fail(ErrorCode::kInvalidArgument, "--threads {}: expected 1 to 1024, or 0 for all", o.threads);
   if (!o.working_set.empty()) {
     DI_TRY(o.ops.working_set, parse_bytes(o.working_set));
-    if (o.ops.working_set < (1 << 20))
-      return fail(ErrorCode::kInvalidArgument, "--working-set {}: at least 1 MiB", o.working_set);
+    const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+    if (o.ops.working_set < (1 << 20) || o.ops.working_set > memory / 4)
+      return fail(ErrorCode::kInvalidArgument, "--working-set {}: expected 1 MiB to a quarter of the memory, {}",
+                  o.working_set, human_bytes(static_cast<double>(memory) / 4));
   }
   DI_TRY(const OpTable table, make_op_table(o.backend));
   ThreadPool pool(o.threads > 0 ? o.threads : default_thread_count());

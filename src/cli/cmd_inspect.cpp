@@ -303,7 +303,7 @@ void add_inspect(CLI::App& app, CommandContext& context) {
   sub->add_option("--model", o->model, "same as DIR")->excludes("DIR");
   sub->add_flag("--json", o->json, "one JSON object on stdout");
   sub->add_option("--context", o->context, "tokens per sequence of the memory plan (default: the model's maximum)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   sub->add_option("--batch", o->batch, "sequences of the memory plan")->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
   sub->callback([&context, o] { context.run = [o] { return inspect(*o); }; });
 }

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <unordered_set>
 
 #include "base/interrupt.h"
 #include "cli/engine_options.h"
@@ -37,10 +38,12 @@ class LogitsFile {
     }
   }
 
-  // Rows of one request follow; a request that fails is forgotten by the next begin().
-  void begin(const std::string& name) {
+  // Rows of one request follow. False: the name was used before.
+  bool begin(const std::string& name) {
+    if (!names_.insert(name).second) return false;
     size_ = tensors_.empty() ? 0 : tensors_.back().end;
     tensors_.push_back({name, 0, size_, size_});
+    return true;
   }
   Status append(std::span<const float> logits) {
     const char* p = reinterpret_cast<const char*>(logits.data());
@@ -57,7 +60,10 @@ class LogitsFile {
     tensors_.back().end = size_;
     return {};
   }
-  void drop() { tensors_.pop_back(); }
+  void drop() {
+    names_.erase(tensors_.back().name);
+    tensors_.pop_back();
+  }
 
   Status finish() {
     JsonWriter w;
@@ -115,11 +121,14 @@ class LogitsFile {
   int fd_ = -1;
   int64_t vocab_ = 0, size_ = 0;
   std::vector<Tensor> tensors_;
+  std::unordered_set<std::string> names_;  // of tensors_
 };
 
 Result<int> score(const Options& o) {
   DI_TRY(EngineOptions options, engine_options(o.engine));
   install_interrupt_handler();
+  if (!o.logits.empty() && same_file(o.input, o.logits))
+    return fail(ErrorCode::kInvalidArgument, "IN and --logits are the same file {}; name another one", o.logits);
   DI_TRY(JsonlReader reader, JsonlReader::open(o.input));
   DI_TRY(std::unique_ptr<Engine> engine, Engine::create(options));
   std::unique_ptr<LogitsFile> file;
@@ -152,7 +161,8 @@ Result<int> score(const Options& o) {
       } else {
         name = std::to_string(line);
       }
-      file->begin(name);
+      if (!file->begin(name))
+        return fail(ErrorCode::kInvalidArgument, "id {} came before; in --logits every id names one tensor", name);
     }
     auto scores = engine->score(
         ids,

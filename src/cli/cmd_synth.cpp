@@ -54,15 +54,17 @@ void add_synth(CLI::App& app, CommandContext& context) {
   sub->add_option("DIR", o->dir, "folder to write")->required();
   sub->add_option("--config", o->config, "config.json to follow")->required();
   sub->add_option("--layers", o->layers, "keep this many main layers, at least one of each kind where possible")
-      ->check(CLI::PositiveNumber);
-  sub->add_option("--experts", o->experts, "routed experts per layer")->check(CLI::PositiveNumber);
-  sub->add_option("--engram-rows", o->engram_rows, "rows of each engram table, about")->check(CLI::PositiveNumber);
-  sub->add_option("--draft-layers", o->draft_layers, "keep this many draft layers")->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  sub->add_option("--experts", o->experts, "routed experts per layer")->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  sub->add_option("--engram-rows", o->engram_rows, "rows of each engram table, about")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
+  sub->add_option("--draft-layers", o->draft_layers, "keep this many draft layers")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   sub->add_flag("--no-vision", o->no_vision, "leave out vision_config and its tensors");
   sub->add_option("--seed", o->synth.seed, "the same seed gives the same bytes (0)");
   sub->add_flag("--sparse", o->synth.sparse, "headers only, data is a hole: any size in no space (for inspect)");
   sub->add_option("--shard-size", o->shard_size, "bytes per shard at most, e.g. 2GiB (5G)");
-  sub->add_option("--threads", o->threads, "threads (physical cores)")->check(CLI::PositiveNumber);
+  sub->add_option("--threads", o->threads, "threads (physical cores)")->check(CLI::Range(int64_t{1}, int64_t{1} << 40));
   sub->add_flag("--force", o->synth.force, "replace the checkpoint in a folder that is not empty");
   sub->callback([&context, o] { context.run = [o] { return synth(*o); }; });
 }

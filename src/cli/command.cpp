@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include <sys/stat.h>
+
 #include <cctype>
 #include <cerrno>
 #include <charconv>
@@ -74,6 +76,11 @@ Result<std::vector<int64_t>> parse_integers(const char* option, const std::strin
     at = end + 1;
   }
   return out;
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+  struct stat x = {}, y = {};
+  return stat(a.c_str(), &x) == 0 && stat(b.c_str(), &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 }  // namespace deepinfer::cli

@@ -34,6 +34,8 @@ std::string human_bytes(double bytes);
 std::string grouped(int64_t value);
 // "1000000", "16M", "2GiB", "1.5 GB" (K, M, G, T: powers of 1000; with i: of 1024) -> bytes. Errors name the text.
 Result<int64_t> parse_bytes(const std::string& text);
+// Whether two paths are one existing file (a link to it included), so that writing one would destroy the other.
+bool same_file(const std::string& a, const std::string& b);
 // "1,8,64" -> numbers of at least `low`. Errors name the option.
 Result<std::vector<int64_t>> parse_integers(const char* option, const std::string& text, int64_t low);
 

@@ -1,6 +1,7 @@
 // Entry of the `deepinfer` binary: parses the command line, runs one command, maps its result to the exit code (spec:
 // cli.md). A new command is one file cmd_<name>.cpp and one line in DEEPINFER_COMMANDS below.
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -45,6 +46,25 @@ int report(const std::string& message, int code) {
   return code;
 }
 
+// The option library reads "99999999999999999999" as the largest integer; every integer option refuses it instead.
+void refuse_overflow(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    if (type.rfind("INT", 0) != 0 && type.rfind("UINT", 0) != 0) continue;
+    option->check(
+        [](const std::string& text) -> std::string {
+          const char *begin = text.data() + (text.starts_with('+') ? 1 : 0), *end = text.data() + text.size();
+          int64_t narrow = 0;
+          uint64_t wide = 0;
+          const bool fits = std::from_chars(begin, end, narrow).ec != std::errc::result_out_of_range ||
+                            std::from_chars(begin, end, wide).ec != std::errc::result_out_of_range;
+          return fits ? std::string() : text + " is too large";
+        },
+        "");
+  }
+  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) refuse_overflow(*sub);
+}
+
 // What a command left in the buffer must have reached its reader, whichever way it was printed.
 int finish(int code) {
   errno = 0;
@@ -62,6 +82,7 @@ int run(int argc, char** argv) {
 #define DEEPINFER_ADD(name) add_##name(app, context);
   DEEPINFER_COMMANDS(DEEPINFER_ADD)
 #undef DEEPINFER_ADD
+  refuse_overflow(app);
 
   try {
     app.parse(argc, argv);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <random>
 
 #include "engine/sampler.h"
@@ -103,7 +104,7 @@ Result<Output> Engine::generate(const Request& request, const OnText& on_text, c
                 length, context);
   Output output;
   int64_t max_tokens = p.max_tokens;
-  if (length + max_tokens > context) {
+  if (max_tokens > context - length) {
     max_tokens = context - length;
     output.warning =
         fmt::format("max_tokens {} does not fit behind {} prompt tokens in the context of {}: clamped to {}",
@@ -205,7 +206,6 @@ Result<Output> Engine::generate(const Request& request, const OnText& on_text, c
   std::vector<DrawInput> draws;
   std::vector<Running*> active;
   std::vector<StepInput> inputs;
-  bool stopped = false;
   if (max_tokens > 0) {
     if (p.n > 1) {  // all choices draw from the same row
       for (int i = 0; i < p.n; ++i) repeated.insert(repeated.end(), logits.begin(), logits.end());
@@ -228,7 +228,6 @@ Result<Output> Engine::generate(const Request& request, const OnText& on_text, c
       std::erase_if(active, [](const Running* r) { return r->done; });
       if (active.empty()) break;
       if (cancelled && cancelled()) {
-        stopped = true;
         for (Running* r : active) finish(*r, "cancelled");
         break;
       }
@@ -248,7 +247,6 @@ Result<Output> Engine::generate(const Request& request, const OnText& on_text, c
     output.usage.completion_tokens += static_cast<int64_t>(r.out.ids.size());
     output.choices.push_back(std::move(r.out));
   }
-  (void)stopped;
   return output;
 }
 
@@ -292,8 +290,13 @@ Result<std::vector<Score>> Engine::score(std::span<const int32_t> ids, const OnL
                             .top_ids = best.data(),
                             .top_logprobs = best_logprob.data()},
                            context);
-    for (size_t i = 0; i < next.size(); ++i) out.push_back({logprob[i], best[i]});
-    if (on_logits) status = on_logits(logits);
+    for (size_t i = 0; i < next.size() && status; ++i) {
+      if (std::isnan(best_logprob[i]) || (next[i] >= 0 && std::isnan(logprob[i])))
+        status = fail(ErrorCode::kInternal, "the logits at position {} are not numbers; is the checkpoint damaged?",
+                      at + static_cast<int64_t>(i));
+      out.push_back({logprob[i], best[i]});
+    }
+    if (on_logits && status) status = on_logits(logits);
     at += n;
   }
   Model::release(sequence, blocks_);

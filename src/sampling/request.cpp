@@ -73,7 +73,8 @@ Status read_bias(const Element& e, int64_t vocab_size, std::vector<std::pair<int
 }  // namespace
 
 Status validate(const SamplingParams& p, int64_t vocab_size) {
-  if (p.max_tokens < 0) return bad("max_tokens is {}, expected 0 or more", p.max_tokens);
+  if (p.max_tokens < 0 || p.max_tokens > std::numeric_limits<int32_t>::max())
+    return bad("max_tokens is {}, expected 0 to 2147483647", p.max_tokens);
   if (!(p.temperature >= 0 && p.temperature <= 1e6f))
     return bad("temperature is {}, expected 0 to 1000000", p.temperature);
   if (!(p.top_p > 0 && p.top_p <= 1)) return bad("top_p is {}, expected more than 0 and at most 1", p.top_p);

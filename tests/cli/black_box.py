@@ -11,7 +11,9 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -217,11 +219,34 @@ def wrong_calls_exit_2_and_name_the_culprit():
                        (["batch", "/nowhere/in.jsonl", "-"], "/nowhere/in.jsonl"), (["bench", "ops", "--op", "matmul"], "matmul"),
                        (["bench", "ops", "--shape", "huge"], "huge"), (["bench", "ops", "--rows", "1,x"], "1,x"), (["bench", "engine", "--prompt-len", "0"], "--prompt-len"),
                        (["synth", "/tmp/x", "--config", "/nowhere.json"], "/nowhere.json"), (["check", "ops", "--op", "matmul"], "matmul"),
-                       (["tokenize", "--tokenizer", "/nowhere.json"], "/nowhere.json")):
+                       (["tokenize", "--tokenizer", "/nowhere.json"], "/nowhere.json"),
+                       # numbers at the edges of their types
+                       (["run", "-p", "a", "-n", "9223372036854775807"], "9223372036854775807"), (["run", "-p", "a", "-n", "99999999999999999999"], "99999999999999999999"),
+                       (["run", "-p", "a", "-n", "-3"], "-3"), (["run", "-p", "a", "--threads", "18446744073709551617"], "18446744073709551617"),
+                       (["run", "-p", "a", "--seed", "18446744073709551616"], "18446744073709551616"), (["run", "-p", "a", "--max-batch-tokens", "0"], "--max-batch-tokens"),
+                       (["run", "-p", "a", "--kv-blocks", "-5"], "--kv-blocks"), (["run", "-p", "a", "--kv-memory", "1EB"], "1EB"), (["run", "-p", "a", "--temperature", "nan"], "nan"),
+                       (["bench", "ops", "--working-set", "1000TB"], "--working-set"), (["bench", "ops", "--rows", "99999999"], "--rows"),
+                       (["synth", "/tmp/x", "--config", str(ROOT / "tests/data/config-official.json"), "--layers", "0"], "--layers"), (["inspect", MODEL, "--context", "0"], "--context")):
         refused(run(*args), word)
     for command in ("plan", "route"):
         r = run(command)
         assert r.rc == 2, (command, r.rc)
+
+
+@test
+def an_output_never_destroys_its_input():
+    with tempfile.TemporaryDirectory() as d:
+        src, soft, hard = Path(d, "in.jsonl"), Path(d, "soft.jsonl"), Path(d, "hard.jsonl")
+        text = jsonl([{"id": 1, "ids": [1, 2]}])
+        src.write_text(text)
+        soft.symlink_to(src)
+        os.link(src, hard)
+        for out in (src, soft, hard, Path(d) / "." / "in.jsonl"):
+            refused(run("batch", src, out), "same file", codes=(2,))
+            refused(run("score", src, "--logits", out), "same file", codes=(2,))
+            assert src.read_text() == text, out
+        r = run("score", "--logits", Path(d, "l.safetensors"), stdin=text + text)
+        assert r.rc == 1 and "error" in r.lines[1] and "id 1" in r.lines[1]["error"]["message"], r.out
 
 
 @test
@@ -337,6 +362,26 @@ def a_checkpoint_larger_than_the_memory_allowed_runs_through_the_page_cache():
         assert p.returncode == 0 and len(json.loads(out)["choices"][0]["ids"]) == 4, (p.returncode, err[-300:])
         assert 0 < anon < limit, (anon, limit)
         print(f"note: checkpoint {size >> 20} MiB, memory allowed {limit >> 20} MiB, largest private memory {anon >> 20} MiB")
+
+
+@test
+def weights_that_are_not_numbers_are_an_error_never_an_answer():
+    """A scale byte of 255 is NaN. Linear scales are checked at load (the shared robustness check); engram tables, 200 GB in the
+    release, are not read then: every command must notice the logits instead."""
+    with tempfile.TemporaryDirectory() as d:
+        folder = Path(d, "m")
+        shutil.copytree(MODEL, folder)
+        shards = json.loads((folder / "model.safetensors.index.json").read_text())["weight_map"]
+        for name in [k for k in shards if k.endswith("engram.embed.scale")]:
+            with open(folder / shards[name], "r+b") as f:
+                n = struct.unpack("<Q", f.read(8))[0]
+                first, last = json.loads(f.read(n))[name]["data_offsets"]
+                f.seek(8 + n + first)
+                f.write(b"\xff" * (last - first))
+        refused(run("run", "--model", folder, "-p", STORY, "-n", 4), "not numbers", codes=(1,))
+        for command, line in ((["batch", "-", "-"], {"id": 1, "prompt": STORY, "max_tokens": 2, "temperature": 0}), (["score"], {"id": 1, "text": STORY})):
+            r = run(*command, "--model", folder, stdin=jsonl([line]))
+            assert r.rc == 1 and "not numbers" in r.lines[0]["error"]["message"], r.out
 
 
 def main():
