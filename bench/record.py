@@ -4,7 +4,7 @@
     python3 bench/record.py --name epyc-zen5-2c [--bin build/release/deepinfer] [--full-width]
 
 --full-width also makes a checkpoint with the real model's layer shapes (2 layers, 32 experts: 7.9 GB in --scratch) and profiles it.
-Takes about two minutes, four with --full-width. Run it on an idle machine: every figure stands beside ceilings measured in the same call.
+Takes about two minutes. Run it on an idle machine: every figure stands beside ceilings measured in the same call.
 """
 import argparse
 import datetime
