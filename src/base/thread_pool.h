@@ -5,7 +5,7 @@
 // share.
 //
 // A decode step dispatches hundreds of times, so workers spin for a while after their last task and only then park on a
-// futex. Dispatch plus join of two threads while they spin: 76 ns at best, 94 ns median (2-core AMD EPYC Zen 5,
+// futex. Dispatch plus join of two threads while they spin: 89 ns median (2-core AMD EPYC Zen 5,
 // 2026-12-01; base_test --gtest_filter=*Latency* measures it again; 0.4 to 0.5 us while other work fills both cores).
 // run() allocates nothing. Workers are pinned to the processors this process may use, one each, a core's second
 // hyperthread only after every core has one; the caller is never pinned. With fewer processors (affinity mask, cgroup

@@ -3,12 +3,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "backends/bench/bench.h"
 #include "base/aligned_buffer.h"
 #include "base/interrupt.h"
 #include "base/json_writer.h"
+#include "base/stopwatch.h"
 #include "cli/engine_options.h"
 #include "engine/sampler.h"
 
@@ -23,8 +23,6 @@ struct Options {
 };
 
 constexpr int64_t kProfileSteps = 64;
-
-double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 struct Latency {
   double p50, p90, p99;
@@ -75,18 +73,18 @@ class Bench {
         sequences.push_back(e_.model().new_sequence());
         status = e_.model().reserve(sequences.back(), e_.blocks(), prompt_len + output_len);
         if (!status) break;
-        const double start = now_s();
+        const Clock::time_point start = Clock::now();
         last.push_back(prefill(sequences.back(), prompt));
-        ttft.push_back((now_s() - start) * 1e3);
-        prefill_s += now_s() - start;
+        ttft.push_back(seconds_since(start) * 1e3);
+        prefill_s += seconds_since(start);
         prefill_tokens += prompt_len;
       }
       for (int64_t step = 1; step < output_len && status; ++step) {
         if (interrupted()) status = fail(ErrorCode::kCancelled, "cancelled");
-        const double start = now_s();
+        const Clock::time_point start = Clock::now();
         decode(sequences, last);
-        tpot.push_back((now_s() - start) * 1e3);
-        decode_s += now_s() - start;
+        tpot.push_back(seconds_since(start) * 1e3);
+        decode_s += seconds_since(start);
         decode_tokens += streams;
       }
       for (Sequence& s : sequences) Model::release(s, e_.blocks());
@@ -108,6 +106,29 @@ class Bench {
     double prefill_s, decode_s;
     int64_t steps;
   };
+  Profile profile(int64_t prompt_len, int64_t steps, Stepper::Profiling what = Stepper::Profiling::kTimes) {
+    Sequence s = e_.model().new_sequence();
+    const bool room = e_.model().reserve(s, e_.blocks(), prompt_len + steps).has_value();
+    Profile p{{}, {}, 0, 0, steps};
+    if (!room) return p;
+    const auto prompt = random_prompt(prompt_len, e_.config().vocab_size, state_);
+    std::vector<int32_t> last(1);
+    e_.stepper().set_profiling(what);
+    Clock::time_point start = Clock::now();
+    last[0] = prefill(s, prompt);
+    p.prefill_s = seconds_since(start);
+    p.prefill = e_.stepper().op_times();
+    e_.stepper().set_profiling(what);
+    std::vector<Sequence> one;
+    one.push_back(std::move(s));
+    start = Clock::now();
+    for (int64_t i = 0; i < steps; ++i) decode(one, last);
+    p.decode_s = seconds_since(start);
+    p.decode = e_.stepper().op_times();
+    e_.stepper().set_profiling(Stepper::Profiling::kOff);
+    Model::release(one[0], e_.blocks());
+    return p;
+  }
   // The same with costs; times are the fastest of four passes, operator by operator.
   Profile profile_with_costs(int64_t prompt_len, int64_t steps) {
     Profile best = profile(prompt_len, steps);
@@ -127,29 +148,6 @@ class Bench {
         best.prefill_s = std::min(best.prefill_s, p.prefill_s), best.decode_s = std::min(best.decode_s, p.decode_s);
     }
     return best;
-  }
-  Profile profile(int64_t prompt_len, int64_t steps, Stepper::Profiling what = Stepper::Profiling::kTimes) {
-    Sequence s = e_.model().new_sequence();
-    const bool room = e_.model().reserve(s, e_.blocks(), prompt_len + steps).has_value();
-    Profile p{{}, {}, 0, 0, steps};
-    if (!room) return p;
-    const auto prompt = random_prompt(prompt_len, e_.config().vocab_size, state_);
-    std::vector<int32_t> last(1);
-    e_.stepper().set_profiling(what);
-    double start = now_s();
-    last[0] = prefill(s, prompt);
-    p.prefill_s = now_s() - start;
-    p.prefill = e_.stepper().op_times();
-    e_.stepper().set_profiling(what);
-    std::vector<Sequence> one;
-    one.push_back(std::move(s));
-    start = now_s();
-    for (int64_t i = 0; i < steps; ++i) decode(one, last);
-    p.decode_s = now_s() - start;
-    p.decode = e_.stepper().op_times();
-    e_.stepper().set_profiling(Stepper::Profiling::kOff);
-    Model::release(one[0], e_.blocks());
-    return p;
   }
 
  private:
@@ -191,8 +189,33 @@ class Bench {
   uint64_t state_ = 42;
 };
 
-// A profile's phase against the machine, measured now: bandwidth of reading as many bytes as a step reads of weights
-// and caches, of sets as large as the activations of a call, and the peak of each unit.
+// What the machine can do, measured once for both phases of a profile: the fastest samples, as the times are.
+struct Ceilings {
+  static constexpr int kUnits = static_cast<int>(ops::Unit::kMatrix) + 1;
+  ThreadPool& pool;
+  MachineProbe probe;
+  bench::BandwidthLadder ladder;
+  double peak[kUnits] = {};
+
+  Ceilings(const OpTable& table, ThreadPool& threads)
+      : pool(threads), probe(machine_probe(table)), ladder(table, pool) {
+    for (int u = 1; u < kUnits; ++u)
+      for (int i = 0; i < 3; ++i) peak[u] = std::max(peak[u], probe.peak_flops(static_cast<ops::Unit>(u), pool));
+  }
+  // Of reading a set of that size.
+  double read_bandwidth(double bytes) const {
+    const size_t set = static_cast<size_t>(std::clamp(bytes, 1e6, 1e9));
+    AlignedBuffer data(set);
+    std::fill(data.data(), data.data() + set, uint8_t{1});
+    double best = 0;
+    for (int i = 0; i < 7; ++i)
+      best = std::max(best, probe.read_bandwidth(data.data(), static_cast<int64_t>(set), pool));
+    return best;
+  }
+};
+
+// A profile's phase against the ceilings: weights at the bandwidth of a set as large as a step's, activations at that
+// of a set as large as a call's, and the peak of each unit.
 class Account {
  public:
   struct Line {
@@ -200,33 +223,20 @@ class Account {
     int64_t calls;
     double us, floor_us;
     const char* bound;
-    ops::Cost cost;
   };
   std::vector<Line> lines;  // the longest first
   double total_us, floor_us = 0, weight_bytes = 0, read_bandwidth = 0;
 
-  Account(const OpTable& table, ThreadPool& pool, const std::vector<Stepper::OpTime>& times, double seconds,
-          int64_t steps)
+  Account(const Ceilings& ceilings, const std::vector<Stepper::OpTime>& times, double seconds, int64_t steps)
       : total_us(seconds * 1e6 / static_cast<double>(steps)) {
     const double per_step = 1.0 / static_cast<double>(steps);
     for (const Stepper::OpTime& t : times) weight_bytes += t.cost.weight_bytes * per_step;
-    const MachineProbe probe = machine_probe(table);
-    const bench::BandwidthLadder ladder(table, pool);
-    const size_t set = static_cast<size_t>(std::clamp(weight_bytes, 1e6, 1e9));
-    AlignedBuffer data(set);
-    std::fill(data.data(), data.data() + set, uint8_t{1});
-    // The fastest samples, as the times are.
-    for (int i = 0; i < 7; ++i)
-      read_bandwidth = std::max(read_bandwidth, probe.read_bandwidth(data.data(), static_cast<int64_t>(set), pool));
-    double peak[4] = {};
-    for (int u = 1; u < 4; ++u)
-      for (int i = 0; i < 3; ++i) peak[u] = std::max(peak[u], probe.peak_flops(static_cast<ops::Unit>(u), pool));
+    read_bandwidth = ceilings.read_bandwidth(weight_bytes);
     for (const Stepper::OpTime& t : times) {
       const double calls = static_cast<double>(t.calls);
-      const bench::Floor f = bench::floor_of(t.cost, read_bandwidth, ladder.at(t.cost.io_bytes / calls),
-                                             peak[static_cast<int>(t.cost.unit)]);
-      lines.push_back(
-          {t.name, t.calls / steps, t.seconds * 1e6 * per_step, f.seconds * 1e6 * per_step, f.bound, t.cost});
+      const bench::Floor f = bench::floor_of(t.cost, read_bandwidth, ceilings.ladder.at(t.cost.io_bytes / calls),
+                                             ceilings.peak[static_cast<int>(t.cost.unit)]);
+      lines.push_back({t.name, t.calls / steps, t.seconds * 1e6 * per_step, f.seconds * 1e6 * per_step, f.bound});
       floor_us += f.seconds * 1e6 * per_step;
     }
     std::sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.us > b.us; });
@@ -291,6 +301,13 @@ Result<int> bench(const Options& o) {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
   const OpTable& ops = engine->model().ops();
+  std::vector<Account> accounts;  // of prefill and of decode, if asked for
+  if (o.profile) {
+    const auto p = bench.profile_with_costs(prompts[0], kProfileSteps);
+    const Ceilings ceilings(ops, engine->pool());
+    accounts.emplace_back(ceilings, p.prefill, p.prefill_s, 1);
+    accounts.emplace_back(ceilings, p.decode, p.decode_s, p.steps);
+  }
   if (o.json) {
     JsonWriter w;
     w.begin_object();
@@ -308,11 +325,10 @@ Result<int> bench(const Options& o) {
       }
       w.end_array();
     }
-    if (o.profile) {
-      const auto p = bench.profile_with_costs(prompts[0], kProfileSteps);
+    if (!accounts.empty()) {
       w.key("profile").begin_object();
-      Account(ops, engine->pool(), p.prefill, p.prefill_s, 1).write(w, "prefill");
-      Account(ops, engine->pool(), p.decode, p.decode_s, p.steps).write(w, "decode");
+      accounts[0].write(w, "prefill");
+      accounts[1].write(w, "decode");
       w.end_object();
     }
     w.end_object();
@@ -328,11 +344,9 @@ Result<int> bench(const Options& o) {
     fmt::print("{:>8} {:>8} {:>8} {:>14.1f} {:>13.1f} {:>8.2f}{:>8.2f}{:>8.2f} {:>8.3f}{:>8.3f}{:>8.3f} {:>6.1f} us\n",
                r.prompt_len, r.output_len, r.concurrency, r.prefill_tok_s, r.decode_tok_s, r.ttft.p50, r.ttft.p90,
                r.ttft.p99, r.tpot.p50, r.tpot.p90, r.tpot.p99, r.step_overhead_us);
-  if (o.profile) {
-    const auto p = bench.profile_with_costs(prompts[0], kProfileSteps);
-    Account(ops, engine->pool(), p.prefill, p.prefill_s, 1).print(fmt::format("prefill of {} tokens", prompts[0]));
-    Account(ops, engine->pool(), p.decode, p.decode_s, p.steps)
-        .print(fmt::format("decode step behind {} tokens", prompts[0]));
+  if (!accounts.empty()) {
+    accounts[0].print(fmt::format("prefill of {} tokens", prompts[0]));
+    accounts[1].print(fmt::format("decode step behind {} tokens", prompts[0]));
   }
   return 0;
 }

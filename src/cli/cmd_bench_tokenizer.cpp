@@ -2,10 +2,10 @@
 // it measures a built-in mix of English, code and Chinese, repeated with varying words so that caches are not
 // flattered.
 #include <algorithm>
-#include <chrono>
 
 #include "base/json_writer.h"
 #include "base/mapped_file.h"
+#include "base/stopwatch.h"
 #include "cli/command.h"
 #include "cli/default_model.h"
 #include "tokenizer/stream_decoder.h"
@@ -19,9 +19,6 @@ struct Options {
   bool json = false, special = false;
   double seconds = 2;
 };
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Two megabytes. Words are put together from syllables by a fixed generator: new ones keep coming, as in real text.
 std::string built_in_text() {

@@ -3,18 +3,16 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <random>
 
+#include "base/stopwatch.h"
 #include "engine/sampler.h"
 #include "sampling/stop_strings.h"
 #include "tokenizer/stream_decoder.h"
 
 namespace deepinfer {
 namespace {
-
-double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Logits of one scoring step are held at once: at most this many bytes.
 constexpr int64_t kScoreLogitsBytes = 64 << 20;
@@ -33,7 +31,7 @@ struct Running {
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
-  const double start = now_s();
+  const Clock::time_point start = Clock::now();
   std::unique_ptr<Engine> e(new Engine());
   e->options_ = options;
   e->pool_ = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : default_thread_count());
@@ -61,7 +59,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options) {
   blocks = std::min<int64_t>(blocks, 1 << 24);
   DI_TRY(e->blocks_, kv::BlockPool::create(block_bytes, static_cast<int32_t>(blocks)));
   e->stepper_ = std::make_unique<Stepper>(*e->model_, *e->pool_, e->blocks_);
-  e->load_s_ = now_s() - start;
+  e->load_s_ = seconds_since(start);
   return e;
 }
 
@@ -138,7 +136,7 @@ Result<Output> Engine::generate(const Request& request, const OnText& on_text, c
                 "or lower max_tokens",
                 most, needed, blocks_.num_blocks());
   DI_TRY_STATUS(model_->reserve(prefix, blocks_, max_tokens > 0 ? most : length));
-  const double start = now_s();
+  const Clock::time_point start = Clock::now();
   std::span<const float> logits;
   for (int64_t at = 0; at < length;) {
     if (cancelled && cancelled()) return fail(ErrorCode::kCancelled, "cancelled");
@@ -149,7 +147,7 @@ Result<Output> Engine::generate(const Request& request, const OnText& on_text, c
     logits = stepper_->step({&in, 1});
     at += n;
   }
-  output.timing.prefill_s = now_s() - start;
+  output.timing.prefill_s = seconds_since(start);
   output.usage.prompt_tokens = length;
 
   for (int i = 0; i < p.n; ++i) {
@@ -212,7 +210,7 @@ Result<Output> Engine::generate(const Request& request, const OnText& on_text, c
       logits = repeated;
     }
     for (Running& r : running) active.push_back(&r);
-    const double decode_start = now_s();
+    const Clock::time_point decode_start = Clock::now();
     while (!active.empty()) {
       draws.clear();
       for (Running* r : active) draws.push_back({r->out.index, r->sequence.position, &r->counts});
@@ -224,7 +222,7 @@ Result<Output> Engine::generate(const Request& request, const OnText& on_text, c
                       draws[i].position);
         take(*active[i], std::move(drawn[i]));
       }
-      if (output.timing.first_token_s == 0) output.timing.first_token_s = now_s() - start;
+      if (output.timing.first_token_s == 0) output.timing.first_token_s = seconds_since(start);
       std::erase_if(active, [](const Running* r) { return r->done; });
       if (active.empty()) break;
       if (cancelled && cancelled()) {
@@ -236,7 +234,7 @@ Result<Output> Engine::generate(const Request& request, const OnText& on_text, c
       logits = stepper_->step(inputs);
       ++output.timing.decode_steps;
     }
-    output.timing.decode_s = now_s() - decode_start;
+    output.timing.decode_s = seconds_since(decode_start);
   }
   for (Running& r : running) {
     // What was held back for a stop string or as half a character; nothing after a stop string.

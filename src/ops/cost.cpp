@@ -10,17 +10,7 @@ double bytes_of(const Mat& m) {
   return static_cast<double>(m.rows) * static_cast<double>(m.cols) * static_cast<double>(dtype_size(m.dtype));
 }
 
-double bytes_of(const Weight& w) {
-  const double n = static_cast<double>(w.rows) * static_cast<double>(w.cols);
-  switch (w.dtype) {
-    case DType::kF8E4M3:
-      return n + static_cast<double>((w.rows + 31) / 32) * static_cast<double>((w.cols + 31) / 32);
-    case DType::kF4E2M1x2:
-      return n / 2 + n / 32;
-    default:
-      return n * static_cast<double>(dtype_size(w.dtype));
-  }
-}
+double bytes_of(const Weight& w) { return static_cast<double>(w.rows * w.row_bytes() + w.scale_bytes()); }
 
 double product(double rows, const Weight& w) {
   return 2 * rows * static_cast<double>(w.rows) * static_cast<double>(w.cols);

@@ -52,6 +52,15 @@ struct Weight {
   bool plain_scales =
       true;  // every scale byte lies in [64, 190]: products stay far from fp32's subnormals and overflow
   bool empty() const { return data == nullptr; }
+  int64_t row_bytes() const {
+    return dtype == DType::kF4E2M1x2 ? cols / 2 : cols * static_cast<int64_t>(dtype_size(dtype));
+  }
+  int64_t scale_bytes() const {  // of the whole weight
+    return dtype == DType::kF4E2M1x2 ? rows * (cols / 32)
+           : dtype == DType::kF8E4M3 ? ((rows + 31) / 32) * ((cols + 31) / 32)
+                                     : 0;
+  }
+  const uint8_t* row(int64_t r) const { return static_cast<const uint8_t*>(data) + r * row_bytes(); }
 };
 
 // Records of a growing cache in blocks: entry e of sequence s lies at

@@ -1,15 +1,12 @@
 #include "backends/bench/bench.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "backends/bench/cases.h"
+#include "base/stopwatch.h"
 
 namespace deepinfer::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
 double median(std::vector<double> v) {
   if (v.empty()) return 0;

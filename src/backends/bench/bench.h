@@ -44,17 +44,16 @@ class BandwidthLadder {
   BandwidthLadder(const OpTable& table, ThreadPool& pool);
   // bytes/s of a set of that size (the next larger measured one).
   double at(double bytes) const;
+
+ private:
   struct Step {
     int64_t bytes;
     double bandwidth;
   };
-  const std::vector<Step>& steps() const { return steps_; }
-
- private:
   std::vector<Step> steps_;
 };
 
-// Floor of `cost`, with weights out of a set of `working_set` bytes.
+// Floor of `cost`: weights and caches at one bandwidth, activations at another; 0: that ceiling does not bind.
 struct Floor {
   double seconds;
   const char* bound;

@@ -93,7 +93,7 @@ class Maker {
   }
 
  private:
-  uint64_t next() { return state_ = state_ * 6364136223846793005ull + 1442695040888963407ull; }
+  uint64_t next() { return next_random(state_); }
   Case case_;
   uint64_t state_ = 12345;
 };
@@ -120,9 +120,9 @@ Cases embed(const OpTable& t, const Shape& s, int64_t rows) {
   int32_t* ids = const_cast<int32_t*>(p.ids);
   return list(m.done(
       t.embed, p,
-      [ids, rows, vocab, n = uint64_t{1}](ops::EmbedParams&) mutable {
+      [ids, rows, vocab, state = uint64_t{1}](ops::EmbedParams&) mutable {
         for (int64_t r = 0; r < rows; ++r)
-          ids[r] = static_cast<int32_t>((n = n * 6364136223846793005ull + 1) >> 33) % static_cast<int32_t>(vocab);
+          ids[r] = static_cast<int32_t>(next_random(state) % static_cast<uint64_t>(vocab));
       },
       table));
 }
@@ -161,8 +161,7 @@ Cases engram_gather(const OpTable& t, const Shape& s, int64_t rows) {
       t.engram_gather, p,
       [ids, n, count = rows * columns, state = uint64_t{1}](ops::EngramGatherParams&) mutable {
         for (int64_t i = 0; i < count; ++i)
-          ids[i] = static_cast<int64_t>(((state = state * 6364136223846793005ull + 1442695040888963407ull) >> 20) %
-                                        static_cast<uint64_t>(n));
+          ids[i] = static_cast<int64_t>(next_random(state) % static_cast<uint64_t>(n));
       },
       table));
 }

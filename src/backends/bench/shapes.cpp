@@ -64,14 +64,14 @@ constexpr Shape kShapes[] = {
      .sinkhorn_iters = 20},
 };
 
+}  // namespace
+
 uint64_t next_random(uint64_t& state) {
   state ^= state << 13;
   state ^= state >> 7;
   state ^= state << 17;
   return state;
 }
-
-}  // namespace
 
 const Shape* find_shape(std::string_view name) {
   for (const Shape& s : kShapes)
@@ -100,10 +100,7 @@ WeightSource::WeightSource(int64_t bytes, DType type)
 
 ops::Weight WeightSource::next(int64_t rows, int64_t cols) {
   ops::Weight w{.dtype = type_, .rows = rows, .cols = cols};
-  int64_t need = rows * cols * static_cast<int64_t>(dtype_size(type_)), scales = 0;
-  if (type_ == DType::kF4E2M1x2) need /= 2, scales = rows * cols / 32;
-  if (type_ == DType::kF8E4M3) scales = ((rows + 31) / 32) * ((cols + 31) / 32);
-  need = (need + 63) / 64 * 64;
+  const int64_t need = (rows * w.row_bytes() + 63) / 64 * 64, scales = w.scale_bytes();
   DI_CHECK(need <= bytes(), "a weight of {} bytes does not fit the buffer of {}", need, bytes());
   if (at_ + need > bytes()) at_ = 0;
   w.data = data_.data() + at_;

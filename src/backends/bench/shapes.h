@@ -20,6 +20,9 @@ struct Shape {
   int64_t working_set;  // bytes of weights that calls go through in turn
   int sinkhorn_iters;
 };
+// xorshift64: the next value, never 0. REQUIRES state != 0.
+uint64_t next_random(uint64_t& state);
+
 // Null: unknown name.
 const Shape* find_shape(std::string_view name);
 

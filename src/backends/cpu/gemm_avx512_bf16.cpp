@@ -189,8 +189,8 @@ template <typename W>
 void direct(const GemmTask& t) {
   const int64_t groups = (t.rows + 3) / 4;
   // Eight quads hide the latency of vdpbf16ps that four do not (FP8 128x256 4.4 instead of 5.3 cycles for 64 bytes, FP4
-  // 6.4 instead of 8, Zen 5, 2026-12-01), as long as this block and the next stay in L1. Blocks end at multiples of
-  // their height, so that each meets one FP8 scale row.
+  // 6.4 instead of 8, Zen 5, 2026-12-01, a throwaway harness), as long as this block and the next stay in L1. Blocks
+  // end at multiples of their height, so that each meets one FP8 scale row.
   const int64_t outputs = t.rows <= 2 && W::row_bytes(t.weight->cols) <= 512 ? 32 : 16;
   for (int64_t o = t.out_begin; o < t.out_end;) {
     const int64_t n = t.out_end - o < outputs - o % outputs ? t.out_end - o : outputs - o % outputs;

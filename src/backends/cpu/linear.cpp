@@ -19,15 +19,11 @@ constexpr int64_t kInlineCycles = 2000;
 // Values prepared by the caller alone: 4096 take about 350 ns.
 constexpr int64_t kPrepareInline = 4096;
 
-int64_t weight_bytes(const ops::Weight& w, int64_t rows) {
-  return rows * w.cols * (w.dtype == DType::kF4E2M1x2 ? 1 : 2 * static_cast<int64_t>(dtype_size(w.dtype))) / 2;
-}
-
 // Estimated cycles of `outputs` rows of a weight. Few rows: 64 bytes in about 5 cycles and a little more for each
 // further row; many: decoding and 64 products a cycle (vdpbf16ps, Zen 5, 2026-12-01). Only shares work out, never
 // changes a result.
 int64_t cost_of(const ops::Weight& w, int64_t outputs, int64_t rows) {
-  if (rows <= 4) return weight_bytes(w, outputs) * (3 + rows) / 48 + 1;
+  if (rows <= 4) return outputs * w.row_bytes() * (3 + rows) / 48 + 1;
   return outputs * w.cols * (6 + rows) / 64 + 1;
 }
 
@@ -91,9 +87,6 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
   else
     ctx.pool->parallel_for(rows, 1, prepare_rows);
 
-  auto weight_row = [&](int i, int64_t row) {
-    return static_cast<const uint8_t*>(p.parts[i].weight.data) + weight_bytes(p.parts[i].weight, row);
-  };
   // Outputs [begin, end) of a part, cut at group borders; `after`: weights that this thread reads next, if known.
   auto outputs = [&](int i, int64_t begin, int64_t end, uint8_t* scratch, const uint8_t* after) {
     const ops::LinearParams::Part& part = p.parts[i];
@@ -113,7 +106,7 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
       t.out_bf16 = part.out.dtype == DType::kBF16;
       t.accumulate = part.accumulate;
       t.tile = scratch;
-      t.next = stop < end ? weight_row(i, stop) : after;
+      t.next = stop < end ? part.weight.row(stop) : after;
       q.kernels->gemm(t);
       o = stop;
     }
@@ -121,7 +114,7 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
 
   if (threads == 1 || work < kInlineCycles) {
     for (int i = 0; i < p.num_parts; ++i)
-      outputs(i, 0, p.parts[i].weight.rows, tiles, i + 1 < p.num_parts ? weight_row(i + 1, 0) : nullptr);
+      outputs(i, 0, p.parts[i].weight.rows, tiles, i + 1 < p.num_parts ? p.parts[i + 1].weight.row(0) : nullptr);
     return;
   }
   // Units of all parts in one line, handed out in order; a unit's cost is its weight rows, so big parts come in many
@@ -154,7 +147,7 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
       for (int i = 0; i < p.num_parts; ++i) {
         if (first[i] >= last[i]) continue;
         const bool more = i + 1 < p.num_parts && first[i + 1] < last[i + 1];
-        outputs(i, first[i], last[i], tiles + tile * thread, more ? weight_row(i + 1, first[i + 1]) : nullptr);
+        outputs(i, first[i], last[i], tiles + tile * thread, more ? p.parts[i + 1].weight.row(first[i + 1]) : nullptr);
       }
     });
     return;
@@ -175,7 +168,8 @@ void linear(const ops::LinearParams& p, ops::Context& ctx) {
         while (u >= first_unit[i + 1]) ++i;
         const int64_t begin = (u - first_unit[i]) * kUnit;
         const int64_t end = std::min(begin + kUnit, p.parts[i].weight.rows);
-        outputs(i, begin, end, tiles + tile * thread, end < p.parts[i].weight.rows ? weight_row(i, end) : nullptr);
+        outputs(i, begin, end, tiles + tile * thread,
+                end < p.parts[i].weight.rows ? p.parts[i].weight.row(end) : nullptr);
       }
     }
   });

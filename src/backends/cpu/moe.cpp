@@ -65,13 +65,7 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // Estimated cycles of `outputs` rows of a weight: for few tokens its bytes at 10 a cycle, for many the decoding and 64
 // products a cycle (vdpbf16ps, Zen 5, 2026-12-01). Only shares work out, never changes a result.
 int64_t cost_of(const ops::Weight& w, int64_t outputs, int64_t rows) {
-  const int64_t half_bytes = w.dtype == DType::kF4E2M1x2 ? 1 : 2 * static_cast<int64_t>(dtype_size(w.dtype));
-  return rows <= 4 ? outputs * w.cols * half_bytes / 20 : outputs * w.cols * (6 + rows) / 64;
-}
-
-const uint8_t* weight_row(const ops::Weight& w, int64_t row) {
-  const int64_t half_bytes = w.dtype == DType::kF4E2M1x2 ? 1 : 2 * static_cast<int64_t>(dtype_size(w.dtype));
-  return static_cast<const uint8_t*>(w.data) + row * w.cols * half_bytes / 2;
+  return rows <= 4 ? outputs * w.row_bytes() / 10 : outputs * w.cols * (6 + rows) / 64;
 }
 
 // h channels [first, first + n) of one expert; `next` is the expert whose w1 this thread reads afterwards.
@@ -87,7 +81,7 @@ void hidden(const Job& job, const Group& g, int64_t first, int64_t n, const ops:
     t.out_stride = n;
     t.tile = own.tile;
     auto product = [&](const Prepared& in, const ops::Weight& w, float* out, const ops::Weight& after) {
-      t.next = weight_row(after, first);
+      t.next = after.row(first);
       t.x = in.x;
       t.x_stride = in.bytes;
       t.weight = &w;
@@ -136,7 +130,7 @@ void output_unit(const Job& job, int64_t first, int64_t n, const Own& own) {
       t.rows = std::min(kRows, g.rows - r0);
       t.out = own.sums;
       t.out_stride = n;
-      t.next = weight_row(job.groups[std::min(i + 1, job.num_groups - 1)].weights->w2, first);
+      t.next = job.groups[std::min(i + 1, job.num_groups - 1)].weights->w2.row(first);
       t.out_rows = job.token + g.first + r0;
       t.accumulate = true;
       t.tile = own.tile;

@@ -3,16 +3,15 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <chrono>
+#include <atomic>
+
+#include "base/stopwatch.h"
 
 // Functions carry their instruction set as an attribute: they are short, call nothing, and run only on their own path.
 #define DI_TARGET(set) __attribute__((target(set), noinline))
 
 namespace deepinfer::cpu {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
 std::atomic<uint64_t> sink;  // what was read or computed ends here, so that nothing is optimised away
 
@@ -65,11 +64,11 @@ double read_bandwidth(const uint8_t* data, int64_t bytes, ThreadPool& pool) {
 }
 
 // ---- multiply-adds on registers: 12 or 16 chains hide the latency of every processor we know. Each returns what it
-// computed; kFlops is 2 x multiply-adds of one round over all chains.
+// computed; kFlops is 2 x the multiply-adds of a call.
 constexpr int kRounds = 200'000;
 
 struct Fma128 {
-  static constexpr int kFlops = 12 * 4 * 2;
+  static constexpr double kFlops = 12.0 * 4 * 2 * kRounds;
   static double work() {
     __m128 c[12];
     for (int i = 0; i < 12; ++i) c[i] = _mm_set1_ps(static_cast<float>(i));
@@ -81,7 +80,7 @@ struct Fma128 {
   }
 };
 struct Fma256 {
-  static constexpr int kFlops = 12 * 8 * 2;
+  static constexpr double kFlops = 12.0 * 8 * 2 * kRounds;
   DI_TARGET("avx2,fma") static double work() {
     __m256 c[12];
     for (int i = 0; i < 12; ++i) c[i] = _mm256_set1_ps(static_cast<float>(i));
@@ -93,7 +92,7 @@ struct Fma256 {
   }
 };
 struct Fma512 {
-  static constexpr int kFlops = 16 * 16 * 2;
+  static constexpr double kFlops = 16.0 * 16 * 2 * kRounds;
   DI_TARGET("avx512f") static double work() {
     __m512 c[16];
     for (int i = 0; i < 16; ++i) c[i] = _mm512_set1_ps(static_cast<float>(i));
@@ -105,7 +104,7 @@ struct Fma512 {
   }
 };
 struct Bf16x512 {
-  static constexpr int kFlops = 16 * 32 * 2;
+  static constexpr double kFlops = 16.0 * 32 * 2 * kRounds;
   DI_TARGET("avx512f,avx512bf16") static double work() {
     __m512 c[16];
     for (int i = 0; i < 16; ++i) c[i] = _mm512_set1_ps(static_cast<float>(i));
@@ -117,7 +116,7 @@ struct Bf16x512 {
   }
 };
 struct Int8x512 {
-  static constexpr int kFlops = 16 * 64 * 2;
+  static constexpr double kFlops = 16.0 * 64 * 2 * kRounds;
   DI_TARGET("avx512f,avx512vnni") static double work() {
     __m512i c[16];
     for (int i = 0; i < 16; ++i) c[i] = _mm512_set1_epi32(i);
@@ -130,7 +129,8 @@ struct Int8x512 {
 };
 // Eight tiles: four sums, two pairs of operands, as the product's kernel uses them.
 struct Bf16Tile {
-  static constexpr int kFlops = 4 * 16 * 16 * 32 * 2;
+  static constexpr int kTileRounds = kRounds / 16;
+  static constexpr double kFlops = 4.0 * 16 * 16 * 32 * 2 * kTileRounds;
   DI_TARGET("avx512f,amx-tile,amx-bf16") static double work() {
     struct alignas(64) {
       uint8_t palette = 1, start_row = 0, reserved[14] = {};
@@ -143,7 +143,7 @@ struct Bf16Tile {
         "tilezero %%tmm0; tilezero %%tmm1; tilezero %%tmm2; tilezero %%tmm3;"
         "tilezero %%tmm4; tilezero %%tmm5; tilezero %%tmm6; tilezero %%tmm7" ::
             : "memory");
-    for (int r = 0; r < kRounds / 16; ++r)
+    for (int r = 0; r < kTileRounds; ++r)
       __asm__ volatile(
           "tdpbf16ps %%tmm6, %%tmm4, %%tmm0; tdpbf16ps %%tmm7, %%tmm4, %%tmm1;"
           "tdpbf16ps %%tmm6, %%tmm5, %%tmm2; tdpbf16ps %%tmm7, %%tmm5, %%tmm3" ::
@@ -153,19 +153,13 @@ struct Bf16Tile {
     return static_cast<double>(out[0]);
   }
 };
-constexpr int rounds_of(const Bf16Tile*) { return kRounds / 16; }
-constexpr int rounds_of(const void*) { return kRounds; }
-
 template <typename Kernel>
 double peak(ThreadPool& pool) {
-  int threads_used = 1;
   const auto start = Clock::now();
-  pool.run([&](int thread, int threads) {
-    if (thread == 0) threads_used = threads;
+  pool.run([&](int, int) {
     sink.fetch_add(static_cast<uint64_t>(static_cast<int64_t>(Kernel::work() * 1e-6)), std::memory_order_relaxed);
   });
-  return static_cast<double>(Kernel::kFlops) * rounds_of(static_cast<const Kernel*>(nullptr)) * threads_used /
-         seconds_since(start);
+  return Kernel::kFlops * pool.num_threads() / seconds_since(start);
 }
 
 // A unit is what the path's kernels use, not what the processor could do: gemm_*, attention_* and index_scores.
